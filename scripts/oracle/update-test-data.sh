@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 from=${1:-../shared/golden}
 to=tests/data
-limit_mb=37
+limit_mb=38
 
 # What a clone gets. The vocabularies and templates are those whose terms allow passing them on (tests/data/README.md).
 stories=(stories260K-f32 stories260K-f16 stories260K-q8_0 stories260K-q4_0)
@@ -124,6 +124,7 @@ for name in qwen2vl qwen2.5vl qwen3vl; do copy "vision/mmproj-$name.gguf"; done
 for name in gemma3 llama; do copy "vision/text-$name.gguf"; done
 copy_rows ultravox short --with-pixels
 copy vision/images/short.wav
+copy vision/mmproj-ultravox.gguf
 copy vision/decoding.json
 for file in text-shapes.gguf mmproj-shapes.gguf shapes.json; do copy "vision/$file"; done
 for file in "$from"/vision/images/*; do case $file in *.wav) ;; *) copy "vision/images/${file##*/}" ;; esac; done

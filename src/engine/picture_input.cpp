@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/cancelled.h"
 #include "base/format.h"
 #include "files/gguf.h"
 
@@ -104,8 +105,25 @@ Result<PlannedModel> PictureInput::plan(Registry& registry, const EngineOptions&
   return (engine.*plan)(projector.source);
 }
 
-Result<EmbeddingsPtr> PictureInput::encode(const Piece& piece) {
-  return PictureEncoder(*model_->model, projector_->vision).encode(piece);
+Result<std::vector<EmbeddingsPtr>> PictureInput::encode(std::span<const Piece> pieces,
+                                                        const PictureWatch& watch) {
+  const VisionFile& vision = projector_->vision;
+  size_t all = 0, done = 0;
+  for (const Piece& piece : pieces) all += size_t(rows_of(vision.settings, piece));
+  std::vector<EmbeddingsPtr> rows;
+  for (const Piece& piece : pieces) {
+    if (watch && !watch(done, all)) return cancelled();
+    const auto here = size_t(rows_of(vision.settings, piece));
+    const auto go_on = [&](size_t part, size_t parts) {
+      return !watch || watch(done + here * part / parts, all);
+    };
+    auto made = PictureEncoder(*model_->model, vision).encode(piece, go_on);
+    if (!made) return made.error();
+    rows.push_back(std::move(*made));
+    done += here;
+  }
+  if (watch && !watch(done, all)) return cancelled();
+  return rows;
 }
 
 Inputs inputs_of(std::span<const PromptChunk> chunks, std::span<const EmbeddingsPtr> rows) {
@@ -119,17 +137,14 @@ Inputs inputs_of(std::span<const PromptChunk> chunks, std::span<const Embeddings
   return all;
 }
 
-Result<Inputs> inputs_of(PictureInput& encoder, const Tokenizer& tokenizer, const Picture& picture) {
+Result<Inputs> inputs_of(PictureInput& encoder, const Tokenizer& tokenizer, const Picture& picture,
+                         const PictureWatch& watch) {
   const PreprocessSettings& settings = encoder.projector().vision.settings;
   auto pieces = pieces_of(settings, picture, 0);
   if (!pieces) return pieces.error();
-  std::vector<EmbeddingsPtr> rows;
-  for (const Piece& piece : *pieces) {
-    auto made = encoder.encode(piece);
-    if (!made) return made.error();
-    rows.push_back(std::move(*made));
-  }
-  return inputs_of(picture_chunks(tokenizer, settings, *pieces), rows);
+  auto rows = encoder.encode(*pieces, watch);
+  if (!rows) return rows.error();
+  return inputs_of(picture_chunks(tokenizer, settings, *pieces), *rows);
 }
 
 }  // namespace gimbal

@@ -1,6 +1,7 @@
 // Pictures for a text model: the projector file beside it, its encoder as a model of its own on the text
 // model's device, and prompts with pictures.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,6 +32,10 @@ std::string projector_beside(const ModelFile& text);
 // largest picture whose rows see each other. `pieces`: empty for any pictures.
 void take_pictures(RunOptions& of_text, const ProjectorFile&, std::span<const Piece> pieces);
 
+// Called while pictures are encoded: the rows of finished layers and pieces, and of all pieces. False ends it
+// with cancelled(). May be empty.
+using PictureWatch = std::function<bool(size_t rows, size_t all)>;
+
 class PictureInput {
  public:
   // Loads the encoder. `of_text`: the text model's options, for the choice of devices. `patches`: of the
@@ -45,8 +50,8 @@ class PictureInput {
 
   const ProjectorFile& projector() const { return *projector_; }
   const LoadedModel& model() const { return *model_; }
-  // Errors: those of PictureEncoder::encode().
-  Result<EmbeddingsPtr> encode(const Piece&);
+  // The rows of each piece. Errors: those of PictureEncoder::encode().
+  Result<std::vector<EmbeddingsPtr>> encode(std::span<const Piece>, const PictureWatch& = {});
 
  private:
   std::shared_ptr<const ProjectorFile> projector_;
@@ -61,6 +66,6 @@ Result<int> most_patches(const VisionFile&, std::span<const Piece>);
 Inputs inputs_of(std::span<const PromptChunk>, std::span<const EmbeddingsPtr> rows);
 
 // The inputs of one picture, with the tokens around it. Errors: those of pieces_of() and encode().
-Result<Inputs> inputs_of(PictureInput&, const Tokenizer&, const Picture&);
+Result<Inputs> inputs_of(PictureInput&, const Tokenizer&, const Picture&, const PictureWatch& = {});
 
 }  // namespace gimbal

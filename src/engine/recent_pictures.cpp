@@ -46,8 +46,8 @@ void RecentPictures::add(const std::string& digest, PictureRowsPtr rows) {
   }
 }
 
-Result<PictureRowsPtr> rows_of_picture(PictureInput& input, const Tokenizer& tokenizer,
-                                       std::string_view file) {
+Result<PictureRowsPtr> rows_of_picture(PictureInput& input, const Tokenizer& tokenizer, std::string_view file,
+                                       const PictureWatch& watch) {
   // Its sender can do something about it.
   const auto unusable = [](Error e) {
     e.code = Code::Usage;
@@ -58,11 +58,9 @@ Result<PictureRowsPtr> rows_of_picture(PictureInput& input, const Tokenizer& tok
   if (!pieces) return unusable(pieces.error());
   auto rows = std::make_shared<PictureRows>();
   rows->chunks = picture_chunks(tokenizer, settings, *pieces);
-  for (const Piece& piece : *pieces) {
-    auto encoded = input.encode(piece);
-    if (!encoded) return encoded.error();
-    rows->rows.push_back(std::move(*encoded));
-  }
+  auto encoded = input.encode(*pieces, watch);
+  if (!encoded) return encoded.error();
+  rows->rows = std::move(*encoded);
   return PictureRowsPtr(std::move(rows));
 }
 

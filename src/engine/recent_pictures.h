@@ -24,7 +24,8 @@ using PictureRowsPtr = std::shared_ptr<const PictureRows>;
 
 // The rows of a picture, or of a sound where the projector hears: decoded, cut into pieces, encoded. Errors:
 // Usage for a file that cannot be used; those of encode().
-Result<PictureRowsPtr> rows_of_picture(PictureInput&, const Tokenizer&, std::string_view file);
+Result<PictureRowsPtr> rows_of_picture(PictureInput&, const Tokenizer&, std::string_view file,
+                                       const PictureWatch& = {});
 
 // The prompt with rows in place of each kNoToken, one picture for each.
 Inputs with_pictures(std::span<const Token> prompt, std::span<const PictureRowsPtr>);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/folders.h"
 #include "base/format.h"
 #include "base/text.h"
@@ -12,7 +13,7 @@
 namespace gimbal {
 namespace {
 
-constexpr int kTries = 4, kRedirections = 10;
+constexpr int kRedirections = 10;
 constexpr size_t kMaxHeaders = 200;
 
 struct Receiver {
@@ -104,8 +105,6 @@ void deliver_to(const Curl& c, CURL* easy, const AnswerCallbacks& a) {
   c.set(easy, CURLOPT_NOPROGRESS, 0L);
 }
 
-Error cancelled() { return {Code::Failed, "interrupted", "", reason::kCancelled}; }
-
 bool is_passing(CURLcode code) {
   switch (code) {
     case CURLE_COULDNT_CONNECT:
@@ -159,6 +158,12 @@ Result<HttpAnswer> Http::once(const Url& url, std::optional<Reach> from, const Q
     prepare(curl_, easy_, whole, headers, error);
     deliver_to(curl_, easy_, {answer_header, answer_body, &to, ask, &patience_});
     keep_to(curl_, easy_, way);
+    if (q.until > 0) {
+      curl_.set(easy_, CURLOPT_TIMEOUT_MS, std::max(1L, long((q.until - now()) * 1000)));
+#if LIBCURL_VERSION_NUM >= 0x075700
+      curl_.set(easy_, CURLOPT_QUICK_EXIT, 1L);  // a name server that does not answer is not waited for
+#endif
+    }
     const CURLcode code = curl_.perform(easy_);
     a.reached = way.reached;
     if (way.refused && code != CURLE_OK && code != CURLE_WRITE_ERROR) return leads_inside(url);
@@ -168,7 +173,7 @@ Result<HttpAnswer> Http::once(const Url& url, std::optional<Reach> from, const Q
       return Error{Code::Failed, format("{} answers with more than {} bytes", url.shown(), q.max_body), ""};
     const bool whole_answer = code == CURLE_OK || (q.headers_only && code == CURLE_WRITE_ERROR && a.status);
     if (whole_answer && a.status < 500) return a;
-    if (++failures == kTries || (!whole_answer && !is_passing(code)))
+    if (++failures >= q.tries || (!whole_answer && !is_passing(code)))
       return whole_answer ? Result<HttpAnswer>(std::move(a)) : connection_error(curl_, code, url, error);
     for (int i = 0; i < (5 << failures); i++) {
       if (!patience_.go_on()) return cancelled();
@@ -200,6 +205,9 @@ Result<HttpAnswer> Http::get(const Question& q) {
                    format("{} redirects from https to {}, whose data could be changed on the way",
                           url->shown(), next->origin()),
                    ""};
+    if (q.may_lead_to && !q.may_lead_to(*next))
+      return Error{Code::Failed,
+                   format("{} redirects to {}, which is not allowed", url->shown(), next->origin()), ""};
     url = std::move(next);
     from = a->reached;
   }

@@ -1,5 +1,6 @@
 // HTTP requests whose answers fit into memory: metadata, and pieces of files.
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -60,6 +61,9 @@ class Http {
     size_t max_body = 64 << 20;      // bytes of the response; more is an error
     bool headers_only = false;       // do not wait for the body
     std::optional<Reach> from = {};  // if an earlier response led to this address: HttpAnswer::from
+    int tries = 4;                   // of a connection that fails
+    double until = 0;                // now() when the response must be whole; 0: no limit
+    std::function<bool(const Url&)> may_lead_to = {};  // asked about each redirect; empty: anywhere
   };
   // Follows up to ten redirects, none of them into a private network (fetch/reach.h). An error status is a
   // result, not an Error. Retries failed connections. Errors: Failed, with the host and the cause;
@@ -93,6 +97,5 @@ void deliver_to(const Curl&, CURL*, const AnswerCallbacks&);
 Error connection_error(const Curl&, CURLcode, const Url&, const char* detail);
 // Whether the error is transient, so that a retry may help.
 bool is_passing(CURLcode);
-Error cancelled();
 
 }  // namespace gimbal

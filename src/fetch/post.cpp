@@ -28,12 +28,6 @@ int ask_whether_to_go_on(void* go_on, curl_off_t, curl_off_t, curl_off_t, curl_o
 
 }  // namespace
 
-Status can_post() {
-  auto curl = Curl::open();
-  if (!curl) return curl.error();
-  return Done{};
-}
-
 Result<long> post_json(const Url& url, const std::string& json, double seconds,
                        const std::function<bool()>& go_on) {
   auto curl = Curl::open();

@@ -8,13 +8,10 @@
 
 namespace gimbal {
 
-// Whether POST is available on this machine. Errors: those of Curl::open.
-Status can_post();
-
 // Posts JSON once, without redirects, and returns the status. Takes at most `seconds`, including
 // the name lookup; reads at most 64 kB of an endless response. Calls `go_on` at least once a
 // second; false cancels. Errors: Failed, with the host and the cause; cancelled; those of
-// can_post().
+// Curl::open.
 Result<long> post_json(const Url&, const std::string& json, double seconds,
                        const std::function<bool()>& go_on);
 

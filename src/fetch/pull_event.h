@@ -3,12 +3,13 @@
 #include <cstdint>
 #include <string>
 
+#include "base/cancelled.h"
+
 namespace gimbal {
 
 // Reasons why a download ended.
 namespace reason {
-inline constexpr const char* kCancelled = "cancelled";  // by the caller
-inline constexpr const char* kDenied = "denied";        // by a server: a token or a permission is missing
+inline constexpr const char* kDenied = "denied";  // by a server: a token or a permission is missing
 }  // namespace reason
 
 struct PullEvent {

@@ -140,7 +140,7 @@ void keep_to(const Curl& c, CURL* easy, Way& way) {
 Error leads_inside(const Url& to) {
   return {Code::Failed,
           format("redirected to {}, an address inside a network that the first site is not in", to.origin()),
-          "if you trust that address, give it directly"};
+          "if you trust that address, give it directly", reason::kLeadsInside};
 }
 
 }  // namespace gimbal

@@ -13,6 +13,10 @@ struct sockaddr;
 
 namespace gimbal {
 
+namespace reason {
+inline constexpr const char* kLeadsInside = "leads-inside";  // Error::reason of leads_inside()
+}
+
 enum class Reach : uint8_t { Public, Private, Loopback, LinkLocal };
 
 // Of IPv4 and IPv6; other families count as LinkLocal, where no redirect may lead.

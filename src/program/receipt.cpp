@@ -8,11 +8,12 @@
 namespace gimbal {
 
 void add_to_receipt(std::vector<ReceiptLine>& receipt, const Device& device, const Executable& executable,
-                    const Program& program, const std::vector<Choice>& choices,
-                    const KernelPreference& wish) {
-  const auto counts = device.run_counts(executable, program.ops.size());
+                    const Program& program, const std::vector<Choice>& choices, const KernelPreference& wish,
+                    std::optional<OpRange> part) {
+  const OpRange ops = part.value_or(OpRange{0, program.ops.size()});
+  const auto counts = device.run_counts(executable, ops.end - ops.begin);
   const std::string id = device.id();
-  for (size_t i = 0; i < program.ops.size(); i++) {
+  for (size_t i = ops.begin; i < ops.end; i++) {
     const gimbal_op& op = program.ops[i];
     const char* kernel = device.kernel(choices[i].kernel).name;
     const char* in = info(DType(program.values[op.in[0]].dtype)).name;
@@ -24,7 +25,7 @@ void add_to_receipt(std::vector<ReceiptLine>& receipt, const Device& device, con
     if (line == receipt.end())
       line = receipt.insert(receipt.end(), {info(OpKind(op.kind)).name, in, id, kernel, why, 0, 0});
     line->ops++;
-    if (counts) line->runs += (*counts)[i];
+    if (counts) line->runs += (*counts)[i - ops.begin];
     else line->not_counted = counts.error().message;
   }
 }

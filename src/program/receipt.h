@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "device/device.h"
+#include "program/op_range.h"
 #include "program/place.h"
 
 namespace gimbal {
@@ -17,10 +18,11 @@ struct ReceiptLine {                            // ops of one kind with the same
   std::string not_counted = {};  // why `runs` is unknown and the kernel only planned; empty if counted
 };
 
-// Adds the ops of a program that ran as `executable` on `device` to a receipt. If the device does not count,
-// or counting fails, the lines state it: no op is ever missing.
+// Adds the ops of a program, or a part of them, that ran as `executable` on `device` to a receipt. If the
+// device does not count, or counting fails, the lines state it: no op is ever missing.
 void add_to_receipt(std::vector<ReceiptLine>& receipt, const Device& device, const Executable& executable,
-                    const Program& program, const std::vector<Choice>& choices, const KernelPreference& wish);
+                    const Program& program, const std::vector<Choice>& choices, const KernelPreference& wish,
+                    std::optional<OpRange> part = {});
 
 // The distinct reasons of uncounted lines.
 std::vector<std::string> not_counted(const std::vector<ReceiptLine>& receipt);

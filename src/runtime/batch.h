@@ -1,6 +1,7 @@
 // The input of one step of a model: rows of any of its sequences, and the outputs requested for each.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -49,6 +50,9 @@ struct Batch {
   std::vector<Row> rows;
   int top = 0;          // number of largest logits for rows with Wants::top
   bool states = false;  // StepOutput::state() of every row; with RunOptions::states
+  // Called between the parts of a step of a model with RunOptions::interruptible: the number of computed
+  // parts, and of all. False ends the step with reason::kCancelled. May be empty.
+  std::function<bool(size_t done, size_t parts)> go_on = {};
 };
 
 // The results of a batch; valid until the model computes again. `k` counts the rows with any Wants, in the

@@ -136,9 +136,11 @@ Status Model::take_memory() {
     const size_t largest = plan_.bucket_for(plan_.options.batch);
     for (size_t b = 0; b < stage.buckets.size(); b++) {
       const size_t which = b == 0 ? largest : b == largest ? 0 : b;
-      auto e = stage.device->compile(stage.buckets[which].program.view());
-      if (!e) return e.error();
-      memory_[i].executables[which] = std::move(*e);
+      for (const OpRange part : stage.buckets[which].parts) {
+        auto e = stage.device->compile(part_of(stage.buckets[which].program, part));
+        if (!e) return e.error();
+        memory_[i].executables[which].push_back(std::move(*e));
+      }
     }
     for (const TopLogitsProgram& l : stage.top) {
       auto e = stage.device->compile(l.program.view());
@@ -226,8 +228,9 @@ std::vector<ReceiptLine> Model::receipt() const {
     const Stage& stage = plan_.stages[i];
     for (size_t b = 0; b < stage.buckets.size(); b++) {
       const Bucket& bucket = stage.buckets[b];
-      add_to_receipt(all, *stage.device, memory_[i].executables[b], bucket.program, bucket.choices,
-                     plan_.options.kernels);
+      for (size_t p = 0; p < bucket.parts.size(); p++)
+        add_to_receipt(all, *stage.device, memory_[i].executables[b][p], bucket.program, bucket.choices,
+                       plan_.options.kernels, bucket.parts[p]);
     }
     for (size_t l = 0; l < stage.top.size(); l++) {
       const TopLogitsProgram& leading = stage.top[l];

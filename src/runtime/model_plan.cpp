@@ -113,6 +113,17 @@ std::vector<size_t> stage_of_ops(const Program& p, const std::vector<Stage>& sta
   return all;
 }
 
+// A step of so many rows takes so little time that it need not end earlier.
+constexpr int kUndividedRows = 128;
+
+// The whole program, or a part for each layer, for what precedes them, and for what follows.
+std::vector<OpRange> parts_of(const Program& p, bool divided) {
+  std::vector<OpRange> all = {{0, p.ops.size()}};
+  for (size_t i = 1; divided && i < p.ops.size(); i++)
+    if (p.layer[i] != p.layer[i - 1]) all.back().end = i, all.push_back({i, p.ops.size()});
+  return all;
+}
+
 // Adds a bucket to every stage.
 Status add_bucket(const ModelSource& file, ModelPlan& b, int rows, AdapterSet adapters) {
   auto whole = record(file, b, rows, adapters);
@@ -141,6 +152,7 @@ Status add_bucket(const ModelSource& file, ModelPlan& b, int rows, AdapterSet ad
     auto choices = assign_kernels(buckets[i].program, *b.stages[i].device, b.options.kernels);
     if (!choices) return about(b, choices.error());
     buckets[i].choices = std::move(*choices);
+    buckets[i].parts = parts_of(buckets[i].program, b.options.interruptible && rows > kUndividedRows);
     b.stages[i].buckets.push_back(std::move(buckets[i]));
   }
   return Done{};
@@ -215,17 +227,17 @@ void plan_memory(Stage& stage, const RunOptions& o) {
 
 // The device's additional memory for programs: each has its own, as long as the model is loaded.
 Status plan_scratch(Stage& stage) {
-  auto add = [&](const Program& program) -> Status {
-    const gimbal_program view = program.view();
+  auto add = [&](const gimbal_program& view) -> Status {
     auto bytes = stage.device->scratch_bytes(view);
     if (!bytes) return bytes.error();
     stage.memory.scratch += *bytes;
     return Done{};
   };
   for (const Bucket& bucket : stage.buckets)
-    if (auto ok = add(bucket.program); !ok) return ok;
+    for (const OpRange part : bucket.parts)
+      if (auto ok = add(part_of(bucket.program, part)); !ok) return ok;
   for (const TopLogitsProgram& l : stage.top)
-    if (auto ok = add(l.program); !ok) return ok;
+    if (auto ok = add(l.program.view()); !ok) return ok;
   return Done{};
 }
 
@@ -342,10 +354,11 @@ uint64_t ModelPlan::page_bytes() const {
   return most;
 }
 
-// A device's data about a program in host memory: a copy, and facts about each op.
-static uint64_t kept_bytes(const Program& p) {
+// A device's data about a program in host memory: a copy of its values for each part, and facts about each
+// op.
+static uint64_t kept_bytes(const Program& p, size_t parts = 1) {
   constexpr uint64_t kFindings = 256;
-  return p.values.size() * sizeof(gimbal_value) + p.ops.size() * (sizeof(gimbal_op) + kFindings);
+  return parts * p.values.size() * sizeof(gimbal_value) + p.ops.size() * (sizeof(gimbal_op) + kFindings);
 }
 
 uint64_t ModelPlan::steps_bytes() const {
@@ -358,7 +371,7 @@ uint64_t ModelPlan::steps_bytes() const {
   for (const StatePool& pool : pools) n += uint64_t(pool.pages) * 2 * sizeof(int32_t);
   for (const Stage& stage : stages) {
     n += stage.memory.step;
-    for (const Bucket& bucket : stage.buckets) n += kept_bytes(bucket.program);
+    for (const Bucket& bucket : stage.buckets) n += kept_bytes(bucket.program, bucket.parts.size());
     for (const TopLogitsProgram& t : stage.top) n += kept_bytes(t.program);
   }
   return n;

@@ -11,6 +11,7 @@
 #include "device/device.h"
 #include "model/arch.h"
 #include "model/state.h"
+#include "program/op_range.h"
 #include "program/partition.h"
 #include "program/place.h"
 #include "runtime/top_logits.h"
@@ -44,6 +45,7 @@ struct RunOptions {
   bool logits = true;               // allows Wants::logits and top; never for an encoder
   bool states = false;              // allows Batch::states, if the model has states
   bool keep_inputs = false;         // inputs of matrix products can be read after a step: Steps::watch_stages
+  bool interruptible = false;       // a step of many rows can end between layers: Batch::go_on
   const ModelArch* arch = nullptr;  // instead of the file's architecture; outlives the plan and its model
   // The plan of a model that will be loaded before this one: its memory is not free. Outlives this plan.
   const ModelPlan* beside = nullptr;
@@ -74,6 +76,7 @@ struct Bucket {
   uint64_t step_bytes = 0;                 // of the step's own data; transferred values follow
   std::vector<Transfer> in;                // from earlier stages
   std::optional<Value> outputs[kOutputs];  // in the last stage
+  std::vector<OpRange> parts{};            // of the program, computed one after the other
 };
 
 // The requested layers of one device. In a list, the first entry also has the embedding table, and the last

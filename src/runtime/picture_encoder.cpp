@@ -11,11 +11,11 @@ RunOptions encoder_options(const VisionFile& v, int patches, const KernelPrefere
   o.context = o.batch = patches;
   o.logit_rows = std::max(1, patches / v.patches_per_row());
   o.cache_type = DType::F32, o.kernels = kernels;
-  o.hidden = true, o.logits = false, o.arch = &v.arch->model;
+  o.hidden = true, o.logits = false, o.interruptible = true, o.arch = &v.arch->model;
   return o;
 }
 
-Result<EmbeddingsPtr> PictureEncoder::encode(const Piece& piece) {
+Result<EmbeddingsPtr> PictureEncoder::encode(const Piece& piece, std::function<bool(size_t, size_t)> go_on) {
   auto patches = patch_rows(file_, piece);
   if (!patches) return patches.error();
   const PatchRows& p = *patches;
@@ -27,6 +27,7 @@ Result<EmbeddingsPtr> PictureEncoder::encode(const Piece& piece) {
   auto sequence = model_.new_sequence();
   if (!sequence) return sequence.error();
   Batch batch;
+  batch.go_on = std::move(go_on);
   const auto joined = size_t(file_.patches_per_row()), first = size_t(file_.has_class_row());
   for (size_t i = 0; i < p.rows.size(); i++) {
     const bool wanted = i >= first && (i - first) % joined == 0;

@@ -13,9 +13,9 @@ class PictureEncoder {
   // `model`: loaded from `file.source` with encoder_options(). Both outlive the encoder.
   PictureEncoder(Model& model, const VisionFile& file) : model_(model), file_(file) {}
 
-  // Errors: those of patch_rows(); Usage for more patches than the model was loaded for; Malformed for NaN or
-  // infinity; the device's.
-  Result<EmbeddingsPtr> encode(const Piece&);
+  // `go_on`: Batch::go_on. Errors: those of patch_rows(); Usage for more patches than the model was loaded
+  // for; Malformed for NaN or infinity; cancelled(); the device's.
+  Result<EmbeddingsPtr> encode(const Piece&, std::function<bool(size_t done, size_t parts)> go_on = {});
 
  private:
   Model& model_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/cancelled.h"
 #include "base/format.h"
 #include "files/packed_file.h"
 
@@ -137,7 +138,7 @@ Status Steps::check(const Batch& batch, const Row& row) const {
 Status Steps::compute(const Batch& batch, size_t bucket, gimbal_step step) {
   write_inputs(batch, plan_.stages[0].buckets[bucket]);
   for (size_t stage = 0; stage < plan_.stages.size(); stage++)
-    if (auto ok = run_stage(stage, bucket, step); !ok) return ok;
+    if (auto ok = run_stage(batch, stage, bucket, step); !ok) return ok;
   output_ = {};
   output_.logits_ = logits_, output_.vocabulary_ = size_t(plan_.config.vocabulary);
   output_.hidden_ = hidden_, output_.width_ = size_t(plan_.width(Output::Hidden));
@@ -257,7 +258,7 @@ Status Steps::submit(const Device& device, StageMemory& memory, Executable& prog
 }
 
 // One upload, the computation, and a download for each later stage that takes values from this one.
-Status Steps::run_stage(size_t i, size_t bucket, gimbal_step step) {
+Status Steps::run_stage(const Batch& batch, size_t i, size_t bucket, gimbal_step step) {
   const Stage& stage = plan_.stages[i];
   StageMemory& memory = memory_[i];
   uint64_t bytes = stage.buckets[bucket].step_bytes;
@@ -265,7 +266,11 @@ Status Steps::run_stage(size_t i, size_t bucket, gimbal_step step) {
     bytes = std::max(bytes, t.write_offset + uint64_t(t.moved(step)) * t.row_bytes);
   if (auto ok = stage.device->write(memory.buffers[size_t(Slot::Step)], 0, staging_[i].data(), bytes); !ok)
     return ok;
-  if (auto ok = submit(*stage.device, memory, memory.executables[bucket], step); !ok) return ok;
+  std::vector<Executable>& parts = memory.executables[bucket];
+  for (size_t part = 0; part < parts.size(); part++) {
+    if (part > 0 && batch.go_on && !batch.go_on(part, parts.size())) return cancelled();
+    if (auto ok = submit(*stage.device, memory, parts[part], step); !ok) return ok;
+  }
   if (stage_watcher_) {
     const auto read = [&](uint16_t value, std::span<std::byte> bytes) {
       const gimbal_value& v = stage.buckets[bucket].program.values[value];

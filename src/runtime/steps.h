@@ -12,8 +12,8 @@ namespace gimbal {
 // The device memory of one stage of a plan.
 struct StageMemory {
   Buffer buffers[kSlots];
-  std::vector<Executable> executables;  // of the buckets
-  std::vector<Executable> top;          // of Stage::top
+  std::vector<std::vector<Executable>> executables;  // of the buckets, by Bucket::parts
+  std::vector<Executable> top;                       // of Stage::top
 };
 
 class Steps {
@@ -59,7 +59,7 @@ class Steps {
   Status compute(const Batch&, size_t bucket, gimbal_step);
   Status copy_pages();
   void write_inputs(const Batch&, const Bucket&);
-  Status run_stage(size_t stage, size_t bucket, gimbal_step);
+  Status run_stage(const Batch&, size_t stage, size_t bucket, gimbal_step);
   void report(size_t stage, const Bucket&, const Transfer&, int32_t rows) const;
   Status read(const Batch&, const Bucket&, Output, bool Wants::*wanted, std::vector<float>& to);
   Status read_states(const Bucket&, size_t rows);

@@ -123,8 +123,9 @@ class LocalModel final : public ComputedModel, public SavedPrompts {
     if (!encoder_) return Done{};
     uses_devices(encoder_->model().model->plan());
     pictures_ = std::make_unique<PictureService>(
-        *ComputedModel::generation(), context_,
-        [this](std::string_view file) { return rows_of_picture(*encoder_, tokenizer(), file); });
+        *ComputedModel::generation(), context_, [this](std::string_view file, const PictureWatch& watch) {
+          return rows_of_picture(*encoder_, tokenizer(), file, watch);
+        });
     return Done{};
   }
 

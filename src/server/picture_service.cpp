@@ -138,7 +138,7 @@ Result<std::vector<PictureRowsPtr>> PictureService::rows_of(Job& job) {
     if (!rows) {
       // From now on its pictures may be the cause of a crash.
       if (job.sink.begun) std::exchange(job.sink.begun, {})();
-      auto made = encode_(*job.request.pictures[i]);
+      auto made = encode_(*job.request.pictures[i], [this](size_t, size_t) { return !is_cancelled(); });
       if (!made) {
         Error e = made.error();
         e.message = format("picture {} of {}: {}", i + 1, job.digests.size(), e.message);

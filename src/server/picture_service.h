@@ -16,7 +16,8 @@ namespace gimbal {
 
 class PictureService final : public GenerationService {
  public:
-  using Encode = std::function<Result<PictureRowsPtr>(std::string_view file)>;
+  // Ends with an error soon after the watch has returned false.
+  using Encode = std::function<Result<PictureRowsPtr>(std::string_view file, const PictureWatch&)>;
   static constexpr uint64_t kKeptBytes = uint64_t(64) << 20;      // of rows
   static constexpr uint64_t kWaitingBytes = uint64_t(256) << 20;  // of files
   static constexpr size_t kMostWaiting = 256;

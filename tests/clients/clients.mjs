@@ -1,6 +1,7 @@
 // What the official clients get from gimbal. Each check is one call as their users write it.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createReadStream } from 'node:fs';
 import assert from 'node:assert/strict';
 import Anthropic from '@anthropic-ai/sdk';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
@@ -8,9 +9,12 @@ import { embed, generateText, streamText } from 'ai';
 import { Ollama } from 'ollama';
 import OpenAI from 'openai';
 
-const server = spawn(process.argv[2], ['serve', 'default', '--port', '0', '--json'], { stdio: ['ignore', 'pipe', 'inherit'] });
-const [line] = await once(server.stdout, 'data');
-const { url, models } = JSON.parse(line);
+async function serve(...options) {
+  const server = spawn(process.argv[2], ['serve', ...options, '--port', '0', '--json'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [line] = await once(server.stdout, 'data');
+  return { server, ...JSON.parse(line) };
+}
+const { server, url, models } = await serve('default');
 const model = models[0];
 const messages = [{ role: 'user', content: 'Once upon a time' }];
 const schema = { type: 'object', properties: { city: { type: 'string' } } };
@@ -81,6 +85,21 @@ await check('openai: responses', async () => {
 await check('openai: errors', async () => {
   assert.equal((await chat({ model: 'none' })).model, model); // the only one
   await assert.rejects(chat({ temperature: 9 }), refused(400, 'param', 'temperature'));
+});
+const data = process.argv[3];
+const sound = () => createReadStream(`${data}/images/short.wav`);
+await check('openai: transcriptions need a model that hears', async () =>
+  assert.rejects(openai.audio.transcriptions.create({ model, file: sound() }), refused(400, 'param', 'model')));
+await check('openai: transcriptions', async () => {
+  const hearing = await serve(`${data}/text-llama.gguf`, '--mmproj', `${data}/mmproj-ultravox.gguf`, '--ctx', '320');
+  const { audio } = new OpenAI({ baseURL: `${hearing.url}/v1`, apiKey: 'any', maxRetries: 0 });
+  const asked = { model: hearing.models[0], language: 'en', temperature: 0 };
+  const { text } = await audio.transcriptions.create({ ...asked, file: sound() });
+  assert.equal(await audio.transcriptions.create({ ...asked, file: sound(), response_format: 'text' }), text + '\n');
+  let done;
+  for await (const event of await audio.transcriptions.create({ ...asked, file: sound(), stream: true })) done = event;
+  assert.deepEqual([done.type, done.text], ['transcript.text.done', text]);
+  hearing.server.kill('SIGTERM');
 });
 
 const anthropic = new Anthropic({ baseURL: url, apiKey: 'any', maxRetries: 0 });

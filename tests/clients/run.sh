@@ -14,4 +14,4 @@ if ! cmp -s "$here/package-lock.json" package-lock.json || [ ! -e node_modules/.
   npm ci --silent --no-audit --no-fund --ignore-scripts --prefer-offline
   touch node_modules/.complete
 fi
-exec node clients.mjs "$program"
+exec node clients.mjs "$program" "$here/../data/vision"

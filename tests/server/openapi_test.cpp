@@ -13,12 +13,14 @@ class OpenApi : public ApiTest {
     ApiTest::SetUp();
     document_ = json(ask(get("/openapi.json")));
   }
-  // {path, schema of its body, an object} of each POST.
+  // {path, schema of its body, an object} of each POST of JSON.
   std::vector<std::pair<std::string, Json>> posts() const {
     std::vector<std::pair<std::string, Json>> all;
     for (const auto& [path, methods] : document_["paths"].items()) {
       if (!methods.contains("post")) continue;
-      const Json& schema = methods["post"]["requestBody"]["content"]["application/json"]["schema"];
+      const Json& content = methods["post"]["requestBody"]["content"];
+      if (!content.contains("application/json")) continue;
+      const Json& schema = content["application/json"]["schema"];
       all.emplace_back(path, schema.contains("anyOf") ? schema["anyOf"][1] : schema);
     }
     return all;
@@ -143,6 +145,16 @@ TEST_F(OpenApi, DescribesWhatIsInsideObjects) {
   const Json& needed = chat["required"];
   EXPECT_EQ(std::set<Json>(needed.begin(), needed.end()), (std::set<Json>{"messages"}))
       << "a server of one model needs no name";
+}
+
+TEST_F(OpenApi, ABodyMayBeAForm) {
+  const Json& content = document_["paths"]["/v1/audio/transcriptions"]["post"]["requestBody"]["content"];
+  EXPECT_EQ(content.size(), 1u);
+  const Json& schema = content["multipart/form-data"]["schema"];
+  EXPECT_EQ(schema["properties"]["file"], (Json{{"type", "string"}, {"format", "binary"}}));
+  EXPECT_EQ(schema["properties"]["response_format"]["enum"], Json({"json", "text"}));
+  EXPECT_EQ(schema["required"], Json({"file"}));
+  EXPECT_EQ(schema["additionalProperties"], false);
 }
 
 TEST_F(OpenApi, ABodyMayBeAList) {

@@ -3,6 +3,7 @@
 
 #include <future>
 
+#include "base/cancelled.h"
 #include "files/gguf.h"
 #include "model/embedded_model.h"
 #include "server/scripted_service.h"
@@ -45,9 +46,15 @@ class Pictures : public testing::Test {
   ScriptedService text_{*tokenizer_};
   int encoded_ = 0;
   std::vector<std::string> order_;
-  std::mutex slow_;  // held: the picture "slow" is not ready
-  PictureService service_{text_, 64, [this](std::string_view f) {
+  std::mutex slow_;           // held: the picture "slow" is not ready
+  std::promise<void> begun_;  // "endless" is being encoded: until its request is cancelled
+  PictureService service_{text_, 64, [this](std::string_view f, const PictureWatch& watch) {
                             if (f == "slow") const std::lock_guard wait(slow_);
+                            if (f == "endless") {
+                              begun_.set_value();
+                              while (watch(1, 2)) std::this_thread::yield();
+                              return Result<PictureRowsPtr>(cancelled());
+                            }
                             order_.emplace_back(f);
                             return encoded_++, rows_for(f);
                           }};
@@ -112,6 +119,23 @@ TEST_F(Pictures, ClientsTakeTurns) {
   held.unlock();
   for (auto& one : all) EXPECT_EQ(one.get(), "end");
   EXPECT_EQ(order_, (std::vector<std::string>{"slow", "3", "1", "4", "2"}));
+}
+
+// A cancelled request ends within its picture, and the picture behind it is encoded.
+TEST_F(Pictures, ACancelledRequestEndsWithinItsPicture) {
+  std::promise<Finish> end;
+  GenerationSink sink;
+  sink.token = [](const TokenEvent&) {};
+  sink.end = [&](const GenerationEnd& e) { end.set_value(e.finish); };
+  sink.failed = [&](const Error& e) { ADD_FAILURE() << e.message, end.set_value(Finish::Length); };
+  const uint64_t id = new_request_id();
+  ASSERT_TRUE(service_.submit(id, request({kNoToken}, {"endless"}), std::move(sink)));
+  begun_.get_future().wait();
+  service_.cancel(id);
+  EXPECT_EQ(end.get_future().get(), Finish::Cancelled);
+  EXPECT_TRUE(text_.asked().empty());
+  EXPECT_EQ(ask(request({kNoToken}, {"a"})), "end");
+  EXPECT_EQ(order_, std::vector<std::string>{"a"});
 }
 
 TEST_F(Pictures, Refusals) {

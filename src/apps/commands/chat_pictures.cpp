@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "apps/options/picture_options.h"
+#include "apps/reports/picture_progress.h"
 #include "chat/picture_marks.h"
 
 namespace gimbal {
@@ -10,7 +11,9 @@ namespace gimbal {
 Result<std::string> ChatPictures::add(const std::string& file) {
   auto picture = read_picture(file);
   if (!picture) return picture.error();
-  auto inputs = inputs_of(*encoder_, tokenizer_, *picture);
+  PictureProgress progress(!quiet_);
+  auto inputs = inputs_of(*encoder_, tokenizer_, *picture,
+                          [&](size_t rows, size_t all) { return progress(rows, all); });
   if (!inputs) return inputs.error();
   pictures_.push_back(std::move(*inputs));
   return picture_mark(kMarks, pictures_.size() - 1);

@@ -11,11 +11,12 @@ namespace gimbal {
 
 class ChatPictures {
  public:
-  // `encoder`: of the model that chats. Both outlive this object.
-  ChatPictures(std::unique_ptr<PictureInput> encoder, const Tokenizer& tokenizer)
-      : encoder_(std::move(encoder)), tokenizer_(tokenizer) {}
+  // `encoder`: of the model that chats, whose tokenizer outlives this object. `quiet`: shows no progress.
+  ChatPictures(std::unique_ptr<PictureInput> encoder, const Tokenizer& tokenizer, bool quiet)
+      : encoder_(std::move(encoder)), tokenizer_(tokenizer), quiet_(quiet) {}
 
-  // Decodes and encodes a file. Returns its mark. Errors: those of read_picture() and inputs_of().
+  // Decodes and encodes a file, until Ctrl-C under an InterruptGuard. Returns its mark. Errors: those of
+  // read_picture() and inputs_of(); cancelled().
   Result<std::string> add(const std::string& file);
   // Gives the marks in these messages rising numbers; the pictures of forgotten questions are left out.
   // Returns the numbers of the pictures.
@@ -28,6 +29,7 @@ class ChatPictures {
  private:
   std::unique_ptr<PictureInput> encoder_;
   const Tokenizer& tokenizer_;
+  const bool quiet_;
   std::vector<Inputs> pictures_;
 };
 

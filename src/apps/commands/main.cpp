@@ -11,9 +11,9 @@
 #include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
 #include "apps/toolkit/wording.h"
+#include "base/cancelled.h"
 #include "base/text.h"
 #include "engine/backend_places.h"
-#include "fetch/pull_event.h"
 
 namespace gimbal {
 namespace {

@@ -136,7 +136,7 @@ class Run final : public Command {
     if (chats && (pictures_.given() || pictures_.has_projector())) {
       auto encoder = pictures_.open_chat(*source, *options, quiet);
       if (!encoder) return encoder.error();
-      seen = std::make_unique<ChatPictures>(std::move(*encoder), **tokenizer);
+      seen = std::make_unique<ChatPictures>(std::move(*encoder), **tokenizer, quiet);
       auto marks = with_marks(*seen, text);
       if (!marks) return marks.error();
       chatting.pictures = seen.get(), chatting.marks = std::move(*marks);
@@ -199,6 +199,7 @@ class Run final : public Command {
 
   // Puts the pictures of the command line where the text has marks for them. Returns the marks of the others.
   Result<std::string> with_marks(ChatPictures& pictures, std::string& text) const {
+    InterruptGuard guard;
     std::string others;
     for (size_t at = 0; const std::string& image : pictures_.images()) {
       auto mark = pictures.add(image);

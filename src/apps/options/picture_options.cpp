@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "apps/reports/picture_progress.h"
 #include "apps/reports/stderr_sink.h"
-#include "apps/toolkit/interrupt.h"
-#include "apps/toolkit/terminal.h"
 #include "base/base64.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -153,17 +152,9 @@ Result<std::vector<EmbeddingsPtr>> encode_pictures(const GivenPictures& all, con
   if (!patches) return patches.error();
   auto encoder = PictureInput::open(backend_registry(), of_text, all.projector, stderr_sink(quiet), *patches);
   if (!encoder) return encoder.error();
-  Progress bar("pictures", !quiet && all.pieces.size() > 1, Progress::Unit::Tokens);
-  std::vector<EmbeddingsPtr> rows;
-  for (const Piece& piece : all.pieces) {
-    auto made = (*encoder)->encode(piece);
-    if (!made) return made.error();
-    rows.push_back(std::move(*made));
-    bar.update(rows.size(), all.pieces.size());
-    if (InterruptGuard::interrupted())
-      return Error{Code::Failed, "interrupted while pictures were encoded", ""};
-  }
-  return rows;
+  InterruptGuard guard;
+  PictureProgress progress(!quiet);
+  return (*encoder)->encode(all.pieces, [&](size_t rows, size_t of) { return progress(rows, of); });
 }
 
 Result<Inputs> PictureOptions::inputs(const ModelFile& text_model, const Tokenizer& tokenizer,

@@ -63,7 +63,8 @@ class PictureOptions {
   std::optional<std::string> mmproj_;
 };
 
-// Loads the encoder, computes the rows of all pieces, and unloads it. Errors: those of PictureInput.
+// Loads the encoder, computes the rows of all pieces, and unloads it. Shows progress unless `quiet`. Errors:
+// those of PictureInput; cancelled() after Ctrl-C.
 Result<std::vector<EmbeddingsPtr>> encode_pictures(const GivenPictures&, const EngineOptions& of_text,
                                                    bool quiet);
 

@@ -12,6 +12,7 @@
 #include "apps/toolkit/wording.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "fetch/small_file.h"
 #include "server/api/text.h"
 
 namespace gimbal {
@@ -82,6 +83,11 @@ void declare(Arguments& a, HttpOptions& o, const char* port) {
           "allow pages of this web site to send requests, such as https://chat.example; repeatable, or * "
           "(default: none)",
           o.sites);
+  a.texts("--allow-image-urls", "HOST",
+          "fetch pictures that requests have as http or https addresses of this host; repeatable, or with "
+          "commas. HOST:PORT: that port, else the scheme's own. Private addresses count only if given by "
+          "number (default: none is fetched)",
+          o.picture_hosts);
   a.text("--tls-cert", "FILE", "enable TLS with this certificate chain (PEM, the server's certificate first)",
          o.tls_cert);
   a.text("--tls-key", "FILE", "the key of the certificate (PEM)", o.tls_key);
@@ -96,6 +102,13 @@ void declare(Arguments& a, HttpOptions& o, const char* port) {
   a.flag("--log-prompts", "also log request bodies", o.log_prompts);
 }
 
+static std::vector<std::string> picture_hosts(const HttpOptions& o) {
+  std::vector<std::string> all;
+  for (const std::string& given : o.picture_hosts)
+    for (std::string& host : split(given, ',')) all.push_back(std::move(host));
+  return all;
+}
+
 Status apply(const HttpOptions& o) {
   if (o.log_json) note_as_json(api::log_line);
   if (o.tls_cert.has_value() != o.tls_key.has_value())
@@ -108,6 +121,12 @@ Status apply(const HttpOptions& o) {
   if (const auto wrong = api::wrong_site(o.sites))
     return Error{Code::Usage, format("--cors-origin: {} is not an origin", gimbal::quoted(*wrong)),
                  "give the scheme and the host of the site, as https://chat.example"};
+  const std::vector<std::string> hosts = picture_hosts(o);
+  if (const auto wrong = api::PictureFetches::wrong_host(hosts))
+    return Error{Code::Usage, format("--allow-image-urls: {} is not a host", gimbal::quoted(*wrong)),
+                 "give a name or an address without http://, such as images.example or 127.0.0.1:8000"};
+  if (!hosts.empty())
+    if (auto ok = can_fetch(); !ok) return ok;
   return Done{};
 }
 
@@ -236,6 +255,7 @@ void HttpService::print_ready(const http::Server& server, LoadedModels& models, 
 Status HttpService::run(LoadedModels& models, api::Services& services, const HttpEvents& events,
                         const Json& more) {
   services.log = request_log();
+  services.picture_fetches.allow(picture_hosts(o_));
   api::Api api(services, access());
   http::Server::Options listening{o_.host.value_or("127.0.0.1"), uint16_t(o_.port.value_or(8080))};
   listening.limits.head_seconds = o_.header_timeout.value_or(20);

@@ -18,7 +18,7 @@
 namespace gimbal {
 
 struct HttpOptions {
-  std::vector<std::string> keys, names, sites;
+  std::vector<std::string> keys, names, sites, picture_hosts;
   std::optional<std::string> host, tls_cert, tls_key;
   std::optional<int> port, header_timeout, body_timeout, drain;
   bool log_json = false, log_prompts = false;

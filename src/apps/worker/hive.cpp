@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/json.h"
+#include "fetch/small_file.h"
 #include "server/api/text.h"
 
 namespace gimbal::worker {
@@ -32,7 +33,7 @@ Result<std::unique_ptr<Hive>> Hive::create(HiveOptions o) {
     return Error{Code::Usage, "--hive-url is not an http or https URL",
                  "give one such as http://127.0.0.1:9200"};
   while (base->path.ends_with('/')) base->path.pop_back();
-  if (auto ok = can_post(); !ok) return ok.error();
+  if (auto ok = can_fetch(); !ok) return ok.error();
   return std::unique_ptr<Hive>(new Hive(std::move(o), std::move(*base)));
 }
 

@@ -32,7 +32,7 @@ struct HiveOptions {
 class Hive {
  public:
   // Opens no connection yet. Errors: Usage for anything but an http or https address, or if it has a query;
-  // those of can_post().
+  // those of can_fetch().
   static Result<std::unique_ptr<Hive>> create(HiveOptions);
   // Ends the current message within a second; after draining() it may send one more.
   ~Hive();

@@ -385,7 +385,7 @@ void Answer::pull(http::Outgoing& out) {
     done_ = true;
     keep_receipt();
     record(finish_words());
-    out.whole = http::Response{200, plan_.writer->whole(choices_, usage())};
+    out.whole = http::Response{200, plan_.writer->whole(choices_, usage()), plan_.writer->whole_type()};
     out.whole->headers = plan_.headers;
     return;
   }

@@ -69,7 +69,8 @@ struct Usage {
 class Writer {
  public:
   virtual ~Writer() = default;
-  virtual std::string whole(const std::vector<Choice>&, const Usage&) = 0;  // JSON
+  virtual std::string whole(const std::vector<Choice>&, const Usage&) = 0;
+  virtual const char* whole_type() const { return "application/json"; }
   // The parts of a stream, each appended to `out`.
   virtual const char* stream_type() const { return "text/event-stream"; }
   virtual void begin(std::string& out) { static_cast<void>(out); }

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/sha256.h"
 #include "server/api/call.h"
+#include "server/api/form.h"
 #include "server/api/text.h"
 
 namespace gimbal::api {
@@ -17,6 +18,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/chat/completions", chat_completions},
     {"POST", "/v1/completions", completions},
     {"POST", "/v1/embeddings", embeddings},
+    {"POST", "/v1/audio/transcriptions", transcriptions, Route::Guarded, nullptr, "file"},
     {"POST", "/v1/rerank", rerank},
     {"GET", "/v1/models", list_models},
     {"GET", "/v1/models/*", show_model},
@@ -97,9 +99,14 @@ bool is_json(const http::Request& r) {
 
 }  // namespace
 
-Refused read_body(Call& call, std::string text, const char* list) {
+Refused takes_requests(const Call& call) {
   if (!call.services.ready) return ApiError{503, "the model is being loaded", "", "", 1};
   if (call.services.draining) return ApiError{503, "the server is about to end", "", "", 5};
+  return {};
+}
+
+Refused read_body(Call& call, std::string text, const char* list) {
+  if (auto no = takes_requests(call)) return no;
   call.body_bytes = text.size();
   return parse_body(text, call.body, list);
 }
@@ -183,13 +190,17 @@ void Api::handle(http::Request request, std::shared_ptr<http::Exchange> exchange
         {{"Allow", methods}});
   const bool changes = found->access == Route::Changes;
   const bool posts = r.method == "POST" || changes;  // its body is read
-  if (posts && (changes || call.dialect != Dialect::Ollama) && !is_json(r))
+  if (posts && !found->file && (changes || call.dialect != Dialect::Ollama) && !is_json(r))
     return refuse({415, "the body must be JSON, and the header Content-Type: application/json", "",
                    "unsupported_media_type"});
   if (changes && r.body.empty()) r.body = "{}";
   if (auto no = wrong_certificate_header(r)) return refuse(*no);
-  if (posts)
-    if (auto no = read_body(call, std::exchange(r.body, {}), found->list)) return refuse(*no);
+  if (posts) {
+    std::string body = std::exchange(r.body, {});
+    if (auto no = found->file ? read_form(call, std::move(body), found->file)
+                              : read_body(call, std::move(body), found->list))
+      return refuse(*no);
+  }
   const std::string_view key = given_key(r);
   call.client = key.empty() ? r.peer : format("key {:x}", Hash().add(key).value());
   call.owner = owner_of(key);

@@ -27,7 +27,8 @@ struct Call {
   std::string argument;   // the variable part of the route's path
   std::string client;     // for equal shares: the key, or the address
   std::string owner;      // of receipts: a digest of the key, or a word if the server needs none
-  Json body;              // of a POST; an object
+  Json body;              // of a POST; an object, also of a form (form.h)
+  std::string file = {};  // of a form: the bytes of its file
   size_t body_bytes = 0;  // its size as sent
   std::vector<http::Header> more_headers = {};
   double load_seconds = 0;  // until the model was there
@@ -79,6 +80,9 @@ struct Call {
 // `list`: as of parse_body().
 Refused read_body(Call&, std::string text, const char* list = nullptr);
 
+// Whether requests are taken now. Refused: as of read_body().
+Refused takes_requests(const Call&);
+
 // Answers the call, or returns the error to answer with.
 using Handle = Refused (*)(Call&);
 
@@ -89,6 +93,7 @@ struct Route {
   // Changes: guarded; it changes the server, so no form of a web page can send it. Its body may be empty.
   enum : uint8_t { Guarded, Open, Changes } access = Guarded;
   const char* list = nullptr;  // a body that is a list stands for this field; nullptr: it must be an object
+  const char* file = nullptr;  // its body is a form with a file of this name; nullptr: it is JSON
 };
 std::span<const Route> routes();  // api.cpp
 
@@ -103,6 +108,7 @@ Refused find_model(Call&, Fields&, bool generates, ServedModelPtr& to);
 
 // openai_*.cpp
 Refused chat_completions(Call&);
+Refused transcriptions(Call&);
 Refused completions(Call&);
 Refused embeddings(Call&);
 Json openai_model_json(Call&, const KnownModel&);

@@ -96,7 +96,9 @@ Json operation(const Endpoint& e) {
   if (e.method == "POST") {
     Json schema = fields_schema(e.body);
     if (!e.list.empty()) schema = {{"anyOf", {field_schema(e.body.fields.at(e.list)), std::move(schema)}}};
-    j["requestBody"] = {{"required", true}, {"content", content("application/json", std::move(schema))}};
+    if (!e.file.empty()) schema["properties"][e.file] = {{"type", "string"}, {"format", "binary"}};
+    const char* type = e.file.empty() ? "application/json" : "multipart/form-data";
+    j["requestBody"] = {{"required", true}, {"content", content(type, std::move(schema))}};
   }
   if (e.socket) {  // OpenAPI has no words for its messages
     j["responses"] = {{"101", {{"description", "A WebSocket; x-message describes each of its messages."}}},

@@ -28,6 +28,7 @@ struct Endpoint {
   FieldsSeen body = {};      // of a POST, or of a message
   std::string list = {};     // the field that a body stands for if it is a list; empty: it may be none
   bool socket = false;       // a WebSocket
+  std::string file = {};     // the field of a form's file; empty: the body is JSON
 };
 
 // All routes. Computed at the first call.

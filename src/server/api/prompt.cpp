@@ -6,7 +6,6 @@
 #include "chat/chat_prompt.h"
 #include "chat/forced_call.h"
 #include "server/api/call.h"
-#include "server/api/pictures.h"
 #include "server/api/text.h"
 #include "server/model_preset.h"
 
@@ -247,6 +246,7 @@ Refused countable(const ChatInput& input, const ServedModel& model, const char* 
 
 Refused chat_prompt(Call& call, const ServedModel& model, ChatInput input, Settings& settings, Prompt& to) {
   if (auto no = check_senses(input, model)) return no;
+  if (auto no = call.services.picture_fetches.fetch(call.client, input)) return no;
   if (const ModelPreset* preset = model.preset(); preset && !preset->system.empty())
     put_first(preset->system, input.messages);
   auto form = answer_form(model.chat().calls, model.tokenizer(), input, settings.request.grammar);

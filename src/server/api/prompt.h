@@ -9,14 +9,13 @@
 #include "chat/infill.h"
 #include "server/api/answer.h"
 #include "server/api/fields.h"
+#include "server/api/pictures.h"
 #include "server/api/settings.h"
 #include "server/model.h"
 
 namespace gimbal::api {
 
 struct Call;
-
-using ChatInput = ChatRequest;
 
 struct Prompt : ChatTask {
   // Sets how to parse the answer.

@@ -146,6 +146,7 @@ std::vector<Endpoint> recorded() {
     e.socket = handle != route.handle;
     if (e.method != "POST" && !e.socket) continue;
     if (route.list) e.list = route.list;
+    if (route.file) e.file = route.file;
     for (int round = 0; round < kRounds; round++) {
       Call call{services,
                 {},

@@ -11,6 +11,7 @@
 #include "server/api/adapters.h"
 #include "server/api/certificates.h"
 #include "server/api/jobs.h"
+#include "server/api/picture_fetches.h"
 #include "server/api/pulls.h"
 #include "server/api/receipts.h"
 #include "server/api/renderings.h"
@@ -57,6 +58,7 @@ struct Services {
   Slots slots = {};
   AdapterScales adapters = {};
   Renderings renderings = {};
+  PictureFetches picture_fetches = {};
   RequestLog log = {};                         // constant while requests are answered
   std::string slot_save_path = {};             // the folder of saved slots; empty: there are none
   std::shared_ptr<PageStore> pages = nullptr;  // of the prefix store; constant, too
