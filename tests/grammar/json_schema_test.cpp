@@ -362,6 +362,38 @@ TEST(JsonSchema, EqualBoundsOfWhichOneExcludes) {
   }
 }
 
+// Limits hold beside other rules that count, and at numbers that are no whole ones.
+TEST(JsonSchema, LimitsBesideOtherRules) {
+  const struct {
+    const char* schema;
+    std::vector<const char*> texts, others;
+  } kCases[] = {
+      {R"({"type":"array","items":{"enum":[1,2]},"contains":{"const":1},"minItems":3})",
+       {"[1,2,2]", "[2,2,2,1]", "[1,1,1]"},
+       {"[]", "[1]", "[2,1]", "[2,2,2]"}},
+      {R"({"type":"array","items":{"enum":[1,2]},"contains":{"const":1},"minContains":2,"maxItems":3})",
+       {"[1,1]", "[1,2,1]"},
+       {"[1,2]", "[1,1,1,1]", "[1,2,2,1]"}},
+      {R"({"type":"object","maxProperties":2,"additionalProperties":{"type":"null"}})",
+       {"{}", R"({"a":null})", R"({"a":null,"b":null})"},
+       {R"({"a":null,"b":null,"c":null})"}},
+      {R"({"properties":{"a":{"const":1}},"type":"object","maxProperties":2,"additionalProperties":{"const":2}})",
+       {R"({"a":1})", R"({"a":1,"b":2})", R"({"b":2,"c":2})"},
+       {R"({"a":1,"b":2,"c":2})", R"({"b":2,"c":2,"d":2})"}},
+      {R"({"type":"integer","minimum":3,"exclusiveMaximum":5.5})", {"3", "4", "5"}, {"2", "6"}},
+      {R"({"type":"integer","exclusiveMinimum":-5.5,"exclusiveMaximum":-2.5})",
+       {"-5", "-4", "-3"},
+       {"-6", "-2", "2"}},
+      {R"({"type":"integer","exclusiveMinimum":-0.5,"exclusiveMaximum":0.5})", {"0"}, {"1", "-1"}},
+  };
+  for (const auto& c : kCases) {
+    SCOPED_TRACE(c.schema);
+    Matcher m(compiled(c.schema));
+    for (const char* text : c.texts) EXPECT_TRUE(m.matches(text)) << text;
+    for (const char* text : c.others) EXPECT_FALSE(m.matches(text)) << text;
+  }
+}
+
 // Opposites of opposites, and of choices within choices.
 TEST(JsonSchema, OppositesAreExact) {
   const struct {

@@ -108,6 +108,30 @@ TEST(FolderErrors, TokenizerIsCheckedValueByValue) {
   }
 }
 
+// Shards lie in the folder itself, whatever the index says.
+TEST(FolderErrors, AnIndexLeadsNowhereElse) {
+  const std::string shard = "model-00001-of-00003.safetensors";
+  for (const std::string outside : {"../", "./", "sub/", "/tmp/"}) {
+    const std::string folder = copied_folder("qwen3-f16-sharded");
+    fs::create_directory(folder + "/sub");
+    fs::copy_file(folder + "/" + shard, folder + "/sub/" + shard);
+    change(folder + "/model.safetensors.index.json", shard, outside + shard);
+    EXPECT_TRUE(has(message_of(folder), "the name of a safetensors file in this folder")) << outside;
+  }
+}
+
+// transformers writes null for a token that nobody chose: then the model's own count.
+TEST(FolderErrors, EndTokensOfNullAreThoseOfTheModel) {
+  const std::string folder = copied_folder("qwen3-f16-sharded");
+  change(folder + "/config.json", "\"eos_token_id\": 522", "\"eos_token_id\": [522, 520]");
+  change(folder + "/generation_config.json", "\"eos_token_id\": 522", "\"eos_token_id\": null");
+  const auto source = open_source(folder);
+  ASSERT_TRUE(source) << source.error().message;
+  const MetadataArray* ends = source->metadata().array("tokenizer.gimbal.stop_token_ids");
+  ASSERT_TRUE(ends);
+  EXPECT_EQ(ends->integers(), (std::vector<int64_t>{522, 520}));
+}
+
 TEST(FolderErrors, TensorsMustBeThoseOfTheFamily) {
   const std::string folder = copied_folder("qwen3-f16-sharded");
   const std::string shard = folder + "/model-00001-of-00003.safetensors";

@@ -89,6 +89,10 @@ TEST(LibraryVerdicts, GpusByNeededLibrariesNamesAndCode) {
   // ggml for AMD's GPUs keeps the names of CUDA.
   EXPECT_EQ(judged({.exported = {"ggml_backend_cuda_init"}, .needed = {"libamdhip64.so.6"}}).gpus,
             Gpus{"HIP"});
+  EXPECT_EQ(
+      judged({.exported = {"ggml_backend_cuda_init"}, .needed = {"libcudart.so.12", "libamdhip64.so.6"}})
+          .gpus,
+      (Gpus{"CUDA", "HIP"}));
   // Questions about devices, which are in every ggml of 2023.
   EXPECT_EQ(judged({.exported = {"ggml_cpu_has_cublas", "ggml_cpu_has_vulkan"}}).gpus, Gpus{});
   // Hooks of a framework, in C++, are no code.

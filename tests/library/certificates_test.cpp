@@ -106,6 +106,25 @@ TEST(LibraryCertificates, OfABatchAuditedTogether) {
     EXPECT_EQ((*audits)[i].verdict, i == 3 ? Audit::Differs : Audit::Same) << i;
 }
 
+// Each is audited under the settings that it names: other caches give other bits.
+TEST(LibraryCertificates, OfOtherSettingsAuditedTogether) {
+  std::vector<Certificate> all;
+  for (const char* cache : {"f32", "bf16", "f32"}) {
+    ModelOptions m;
+    m.context = 256, m.cache_type = cache;
+    auto loaded = engine_with(1).load("default", m);
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    auto text = loaded->new_sequence()->generate("Once upon a time", options(3));
+    ASSERT_TRUE(text) << text.error().message;
+    ASSERT_TRUE(text->certificate);
+    all.push_back(*text->certificate);
+  }
+  auto audits = engine_with(1).audit(all);
+  ASSERT_TRUE(audits) << audits.error().message;
+  ASSERT_EQ(audits->size(), all.size());
+  for (const Audit& a : *audits) EXPECT_EQ(a.verdict, Audit::Same) << a.subject << ": " << a.explanation;
+}
+
 TEST(LibraryCertificates, FilesPrivatePromptsAndSignatures) {
   Model model = load(1);
   const Certificate c = *model.new_sequence()->generate("The dog", options(1))->certificate;
@@ -145,6 +164,8 @@ TEST(LibraryCertificates, FilesPrivatePromptsAndSignatures) {
   }
   EXPECT_EQ(is_signed->signer(), "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a");
   EXPECT_TRUE(*is_signed->verify());
+  EXPECT_EQ(is_signed->without_prompt().signer(), "") << "the signature was of the whole";
+  EXPECT_EQ(auditor.audit(is_signed->without_prompt(), with_prompt)->verdict, Audit::Same);
   EXPECT_FALSE(*forged(*is_signed).verify());
   EXPECT_EQ(auditor.audit(forged(*is_signed))->subject, "signature");
   by.signer = is_signed->signer();

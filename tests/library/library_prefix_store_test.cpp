@@ -1,6 +1,7 @@
 // The prefix store of the public library: texts of sequences, chats and batches read the pages that earlier
 // engines wrote, with the bits that they have without a store.
 #include <fstream>
+#include <thread>
 
 #include "support/golden.h"
 // The library's own names come first: src/library/internal.h.
@@ -145,6 +146,26 @@ TEST(LibraryPrefixStore, ADamagedPageIsComputedAgainAndReported) {
   EXPECT_GE(n.pages_damaged, 1u);
   ASSERT_FALSE(n.errors.empty());
   EXPECT_NE(n.errors[0].find("damaged page"), std::string::npos) << n.errors[0];
+}
+
+// A page of this model takes 64 KiB: three fit, and the prompt has more.
+TEST(LibraryPrefixStore, PagesThatGoForOthersAreReportedAsEvicted) {
+  const StoreFolder folder;
+  Options o = StoreFolder::on_cpu();
+  o.prefix_store.folder = folder.path(), o.prefix_store.bytes = 200'000;
+  const Engine engine(std::move(o));
+  const Generated text = written(engine, long_prompt());
+  const auto pages = uint64_t(text.prompt_tokens / 64);
+  ASSERT_GT(pages, 4u);
+  PrefixStoreNumbers n;
+  for (int i = 0; i < 6000 && n.pages_written + n.pages_dropped < pages; i++) {
+    if (i) std::this_thread::sleep_for(std::chrono::milliseconds(10));  // a thread writes them
+    n = engine.prefix_store_numbers();
+  }
+  EXPECT_GE(n.pages_written, pages);
+  EXPECT_EQ(n.pages_dropped, 0u);
+  EXPECT_EQ(n.pages_evicted, n.pages_written - folder.pages().size());
+  EXPECT_LE(n.bytes, 200'000u);
 }
 
 TEST(LibraryPrefixStore, PagesOfAnotherSaltAreNotFound) {

@@ -81,6 +81,22 @@ TEST(Decode, OrientationsTurnAndMirror) {
   }
 }
 
+// GIF89a, section 20: a picture's own table of colours comes before that of the file.
+TEST(Decode, AGifPictureHasItsOwnColours) {
+  const std::string table = {"\x00\x00\x00\xff\xff\xff", 6}, own = {"\xff\x00\x00\x00\xff\x00", 6};
+  const std::string one_pixel = {"\x02\x02\x4c\x01\x00", 5};  // colour 1: clear, 1, end in codes of 3 bits
+  const auto gif_of = [&](const std::string& colours) {
+    return std::string("GIF89a\x01\x00\x01\x00\x80\x00\x00", 13) + table +
+           std::string("\x2c\x00\x00\x00\x00\x01\x00\x01\x00", 9) + (colours.empty() ? '\0' : '\x80') +
+           colours + one_pixel + ";";
+  };
+  const auto by_file = decode_picture(gif_of("")), by_picture = decode_picture(gif_of(own));
+  ASSERT_TRUE(by_file) << by_file.error().message;
+  ASSERT_TRUE(by_picture) << by_picture.error().message;
+  EXPECT_EQ(by_file->rgb, (std::vector<uint8_t>{255, 255, 255}));
+  EXPECT_EQ(by_picture->rgb, (std::vector<uint8_t>{0, 255, 0}));
+}
+
 TEST(Decode, GoldenPicturesToRefuse) {
   int refused = 0;
   for (const auto& golden : read_json(golden_dir() + "/vision/decoding.json")) {

@@ -98,6 +98,20 @@ TEST(Sounds, OddWavChunksArePadded) {
   EXPECT_EQ(sound->samples, (std::vector<float>{0.5f, -1.0f}));
 }
 
+// A program that writes to a pipe says one of these in place of the size: ffmpeg, sox and arecord do.
+TEST(Sounds, WavOfAStreamLastsToTheEndOfTheFile) {
+  std::string wav = wav_of(1, 1, kSoundRate, 16, {"\x00\x40\x00\x80", 4});
+  const size_t size = wav.size() - 8;
+  for (const std::string& said : {std::string("\xff\xff\xff\xff"), std::string("\x00\xff\xff\xff", 4)}) {
+    const auto sound = decode_sound(wav.replace(size, 4, said));
+    ASSERT_TRUE(sound) << sound.error().message;
+    EXPECT_EQ(sound->samples, (std::vector<float>{0.5f, -1.0f}));
+  }
+  const auto cut = decode_sound(wav.replace(size, 4, std::string("\x06\0\0\0", 4)));
+  ASSERT_FALSE(cut) << "any other size is that of its samples";
+  EXPECT_EQ(cut.error().code, Code::Malformed);
+}
+
 // At twice the rate every other sample is an old one.
 TEST(Sounds, TheFirstAndTheLastSampleCount) {
   for (const size_t at : {0, 99}) {

@@ -237,6 +237,31 @@ TEST_F(StoredPrefixes, ATextThatTurnsBackKeepsItsKeys) {
   EXPECT_EQ(answer(next, one, 199).stored, 192) << "both branches are there";
 }
 
+// A recurrent state is that of the tokens before it: when these are withdrawn, so is a state that waits to be
+// stored.
+TEST_F(StoredPrefixes, AStateOfWithdrawnTokensIsNotStored) {
+  Loaded m("more/arch/jamba", open_pages()), without("more/arch/jamba", nullptr);
+  const auto one = any_tokens(200, 500);
+  auto other = std::vector<int32_t>(one.begin(), one.begin() + 100);
+  for (size_t i = 40; i < other.size(); i++) other[i] = (other[i] * 3 + 1) % 500;
+  const StoredAnswer want = answer(without, other, 99);
+  const auto s = m.session();
+  ASSERT_TRUE(s->take_stored(one));
+  ASSERT_TRUE(s->advance(std::span(one).first(64), Session::Wanted::None, {}));
+  ASSERT_TRUE(s->advance(std::span(one).subspan(64, 16), Session::Wanted::None, {}));
+  const auto kept = size_t(s->keep_common(other));
+  ASSERT_LE(kept, 40u);
+  const auto rest = std::span<const int32_t>(other);
+  ASSERT_TRUE(s->advance(rest.subspan(kept, 64 - kept), Session::Wanted::None, {}));
+  ASSERT_TRUE(s->advance(rest.subspan(64), Session::Wanted::None, {}));
+  s->finish_stored();
+  m.pages->wait();
+  Loaded next("more/arch/jamba", open_pages());
+  const StoredAnswer a = answer(next, other, 99);
+  EXPECT_EQ(a.stored, 64);
+  EXPECT_EQ(bits_differ(a.logits, want.logits), "");
+}
+
 // After the loss of a device, a session continues on another one, and stores there.
 TEST_F(StoredPrefixes, FollowASessionToAnotherDevice) {
   for (const char* name : {"arch/llama-gqa", "more/arch/jamba"}) {

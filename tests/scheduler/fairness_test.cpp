@@ -74,6 +74,20 @@ TEST(Fairness, NoClientLosesItsOnlyPlace) {
   EXPECT_EQ(d.told(fifth), 5u);
 }
 
+// Rows count, not steps: a prompt is more than a stream of as many steps.
+TEST(Fairness, AStreamCostsLessThanAPrompt) {
+  Desk d(serving_run(512, 4, 6));
+  d.ask(text(4, 9), 300, "streams");
+  for (int i = 0; i < 20; i++) d.step();
+  const size_t lng = d.ask(text(480, 3), 10, "prompts");
+  for (int i = 0; i < 3; i++) d.step();
+  const size_t brief = d.ask(text(20, 4), 10, "streams");
+  for (int i = 0; i < 3; i++) d.step();
+  EXPECT_GT(d.told(brief), 0u) << "its client had fewer rows";
+  EXPECT_EQ(d.told(lng), 0u);
+  d.finish();
+}
+
 // Fewer than 16 tokens are computed again: that is faster than a copy of their page.
 TEST(Fairness, ShortBeginningsAreNotShared) {
   for (const int common : {15, 16}) {

@@ -135,6 +135,24 @@ TEST(SchedulerThread, AGrammarConstrainsTheAnswer) {
   EXPECT_EQ(heard.failed->code, Code::Usage);
 }
 
+// Two places and three in the queue: more requests than that are refused, one after the other.
+TEST(SchedulerThread, ARefusedGrammarTakesNoPlaceOfTheQueue) {
+  OnCpu on("default", serving_run(256, 2, 3, 0, 64));
+  auto s = scheduler_on(on, {64, 3});
+  GenerationRequest r = greedy(once(), 5);
+  for (int i = 0; i < 8; i++) {
+    r.grammar = "root ::= (";
+    Listener no;
+    const Status queued = s->submit(new_request_id(), r, no.sink());
+    ASSERT_TRUE(queued) << i << ": " << queued.error().message;
+    ASSERT_TRUE(no.wait().failed);
+  }
+  r.grammar.clear();
+  Listener l;
+  ASSERT_TRUE(s->submit(new_request_id(), r, l.sink()));
+  EXPECT_EQ(l.wait().tokens.size(), 5u);
+}
+
 // Their masks are found by another thread; everybody gets what it gets alone.
 TEST(SchedulerThread, HostileGrammarsAmongOthers) {
   BesideOthers b;

@@ -283,6 +283,9 @@ TEST_F(Http, StreamsAsTheyCome) {
   const auto third = echo.script();
   ASSERT_TRUE(third);
   third->say("all", true);
+  ASSERT_TRUE(keeping.reads("\r\n\r\nall"));
+  // A server that kept the connection would answer here.
+  keeping.send("GET /next HTTP/1.0\r\n\r\n");
   const HttpAnswer k = keeping.answer();
   EXPECT_EQ(k.body, "all");
   EXPECT_EQ(k.headers.at("connection"), "close");

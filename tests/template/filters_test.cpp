@@ -33,6 +33,10 @@ TEST(TemplateFilters, RenderAsJinja2AtTheirEdges) {
       {"{{ '1p3'|float }} {{ '0x1p3'|float }} {{ '0x10'|float }}", "0.0 0.0 0.0"},
       {"{{ 'infP'|float }} {{ 'nan(1)'|float }} {{ '1e3'|float }}", "0.0 0.0 1000.0"},
       {"{{ '1_000'|int }} {{ '1_0.5'|float }}", "1000 10.5"},
+      {"{{ [1, 2, 3, 4]|slice(2, 'x')|list }}", "[[1, 2, 'x'], [3, 4, 'x']]"},
+      {"{{ [1, 2, 3]|slice(2, 'x')|list }} {{ []|slice(2, 0)|list }}", "[[1, 2], [3, 'x']] [[0], [0]]"},
+      {"{{ ['a', 'A', 'b']|max }} {{ ['B', 'b']|max }} {{ ['A', 'a', 'b']|min }}", "b B A"},
+      {"{{ 'ab'.rpartition('c') }} {{ 'ab'.partition('c') }}", "('', '', 'ab') ('ab', '', '')"},
       {"{{ '_1'|int }} {{ '1_'|int }} {{ '1__0'|int }} {{ '_1'|float }}", "0 0 0 0.0"},
   };
   for (const auto& c : cases) {

@@ -37,6 +37,36 @@ TEST_F(TensorQueue, NamesThatDoNotExistAreErrors) {
   }
 }
 
+// Of more elements than a kernel holds at once.
+TEST_F(TensorQueue, ACopyBetweenOverlappingViewsReadsFirst) {
+  constexpr int64_t n = 5000;
+  const auto rising = [&] { return Tensor::arange(0, n, 1, DType::F32, *queue); };
+  const Tensor up = rising(), down = rising(), turned = rising();
+  ASSERT_TRUE(up.narrow(0, 1, n - 1).copy_(up.narrow(0, 0, n - 1)));
+  ASSERT_TRUE(down.narrow(0, 0, n - 1).copy_(down.narrow(0, 1, n - 1)));
+  ASSERT_TRUE(turned.copy_(turned.flip(0)));
+  const auto ups = *up.values<float>(), downs = *down.values<float>(), turns = *turned.values<float>();
+  for (int64_t i = 0; i < n; i++) {
+    ASSERT_EQ(ups[size_t(i)], float(std::max<int64_t>(0, i - 1)));
+    ASSERT_EQ(downs[size_t(i)], float(std::min(n - 1, i + 1)));
+    ASSERT_EQ(turns[size_t(i)], float(n - 1 - i));
+  }
+}
+
+TEST_F(TensorQueue, RangesStopBeforeTheirEnd) {
+  const auto range = [&](int64_t begin, int64_t end, int64_t step) {
+    return *Tensor::arange(begin, end, step, DType::I64, *queue).values<int64_t>();
+  };
+  using Values = std::vector<int64_t>;
+  EXPECT_EQ(range(0, 5, 2), (Values{0, 2, 4}));
+  EXPECT_EQ(range(0, 4, 2), (Values{0, 2}));
+  EXPECT_EQ(range(5, 0, -2), (Values{5, 3, 1}));
+  EXPECT_EQ(range(4, 0, -2), (Values{4, 2}));
+  EXPECT_EQ(range(0, -1, -7), Values{0});
+  EXPECT_EQ(range(0, 5, -1), Values{});
+  EXPECT_EQ(range(5, 0, 1), Values{});
+}
+
 TEST_F(TensorQueue, OneUploadAndOneDownload) {
   const Tensor x = Tensor::from<float>({1, 2, 3, 4}, {2, 2}, *queue);
   const Tensor y = ((x.matmul(x) + 1.0) * 0.5).map("gelu").sum({0});

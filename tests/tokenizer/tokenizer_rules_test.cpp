@@ -93,6 +93,16 @@ TEST(Spm, WithoutByteTokensACharacterIsOneUnknownToken) {
   EXPECT_EQ(t->piece(0, true), "<unk>");
 }
 
+TEST(Spm, ACharacterWithOneByteTokenMissingIsOneUnknownToken) {
+  std::vector<Entry> entries = spm_entries();
+  entries.insert(entries.end(), {{"<0xE2>", kByte}, {"<0x82>", kByte}});
+  const auto t = made(file_of("llama", entries));
+  EXPECT_EQ(t->encode("a\xe2\x82\xac"
+                      "b",
+                      kPlain),
+            (Ids{9, 0, 4}));
+}
+
 TEST(Spm, PlainTextNeverBecomesAMarkerByMerging) {
   std::vector<Entry> entries = spm_entries();
   entries.insert(entries.end(),
