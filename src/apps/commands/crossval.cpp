@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "apps/commands/command.h"
-#include "apps/serving/model_path.h"
 #include "apps/commands/open_model.h"
 #include "apps/reports/crossval_report.h"
 #include "apps/reports/stderr_sink.h"
+#include "apps/serving/model_path.h"
 #include "apps/toolkit/input_text.h"
 #include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"

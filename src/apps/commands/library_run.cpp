@@ -1,10 +1,10 @@
 #include "apps/commands/library_run.h"
 
 #include "apps/commands/command.h"
-#include "apps/serving/model_path.h"
 #include "apps/commands/written_answer.h"
 #include "apps/reports/prompt_progress.h"
 #include "apps/reports/run_report.h"
+#include "apps/serving/model_path.h"
 #include "apps/toolkit/interrupt.h"
 #include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
