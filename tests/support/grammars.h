@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "grammar/constraint.h"
+#include "grammar/json_schema.h"
 
 namespace gimbal::test {
 
@@ -47,6 +48,12 @@ class Matcher {
  private:
   std::optional<States> states_;
 };
+
+inline Grammar compiled(const std::string& schema) {
+  auto g = json_schema_grammar(schema);
+  EXPECT_TRUE(g) << schema << ": " << g.error().message;
+  return g ? *std::move(g) : json_object_grammar();
+}
 
 // A text by taking any allowed token until the end, or `most` of them; fails the test where nothing is
 // allowed. `ended`: whether it came to its end. `left`: what the constraint is told to end it within.
