@@ -80,7 +80,7 @@ std::string parse_part_head(std::string_view head, FormPart& to) {
     head.remove_prefix(end + 2);
     const size_t colon = line.find(':');
     if (has_control_character(line) || colon == line.npos || !is_form_word(line.substr(0, colon)))
-      return "a part has a header that is none";
+      return "a part has a malformed header";
     const std::string name = lower(line.substr(0, colon));
     std::string word;
     std::vector<Parameter> parameters;
