@@ -58,5 +58,21 @@ TEST_F(Marks, BehindALongTextAreFound) {
   EXPECT_EQ(name, "weather");
 }
 
+// Each token with log-probabilities is kept apart. A stream that its client does not read ends; a whole
+// answer is read when it is whole.
+TEST_F(Marks, AWholeAnswerWithLogprobsMayBeLong) {
+  models.model->has_context(40'000);
+  std::string words = "once";
+  for (int i = 1; i < 17'000; i++) words += " upon";
+  service().says(words);
+  const HttpAnswer a = ask("/v1/completions",
+                           {{"model", "stories"}, {"prompt", "Hi"}, {"logprobs", 0}, {"max_tokens", 20'000}});
+  ASSERT_EQ(a.status, 200) << a.body.substr(0, 300);
+  const Json j = json(a);
+  EXPECT_EQ(j["choices"][0]["text"], " " + words);
+  EXPECT_EQ(j["choices"][0]["logprobs"]["tokens"].size(), j["usage"]["completion_tokens"]);
+  EXPECT_GT(j["usage"]["completion_tokens"], 16'384);
+}
+
 }  // namespace
 }  // namespace gimbal::test

@@ -304,6 +304,17 @@ TEST_F(Anthropic, Tools) {
   EXPECT_NE(told.find("sunny"), std::string::npos);
 }
 
+// A text at the end is the beginning of the answer; a call is a turn of its own.
+TEST_F(Anthropic, ACallAtTheEndStaysInTheConversation) {
+  const Json tools = Json::array({{{"name", "weather"}, {"input_schema", kSchema}}});
+  const Json call = {{"type", "tool_use"}, {"id", "c"}, {"name", "weather"}, {"input", kArguments}};
+  const Json conversation = {{{"role", "user"}, {"content", "Hi"}},
+                             {{"role", "assistant"}, {"content", Json::array({call})}}};
+  ASSERT_EQ(ask("/v1/messages", request({{"tools", tools}, {"messages", conversation}})).status, 200);
+  EXPECT_NE(models.model->tokenizer().decode(service().asked().back().prompt).find("Paris"),
+            std::string::npos);
+}
+
 TEST_F(Ollama, Tools) {
   service().says(kCall);
   const Json tools =
