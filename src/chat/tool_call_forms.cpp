@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/format.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "chat/tool_calls.h"
@@ -207,15 +208,33 @@ class PythonCalls {
     }
     if (at_ >= s_.size() || at_ == begin) return std::nullopt;
     std::string text(trimmed(s_.substr(begin, at_ - begin)));
-    if (text.size() >= 2 && text.front() == '\'' && text.back() == '\'') {
-      std::string plain;
-      for (size_t i = 1; i + 1 < text.size(); i++) {
-        if (text[i] == '\\' && i + 2 < text.size()) i++;
-        plain += text[i];
-      }
-      return Json(plain);
-    }
+    if (text.size() >= 2 && (text[0] == '\'' || text[0] == '"') && text.back() == text[0])
+      return string_of(std::string_view(text).substr(1, text.size() - 2));
     return value_of(text);
+  }
+
+  // A string between its quotes, by Python's escapes ("The Python Language Reference", 2.4.1): they are
+  // JSON's but for \xHH and \', and an unknown one stays as it is.
+  static Json string_of(std::string_view s) {
+    const auto hexadecimal = [&](size_t at, size_t digits) {
+      return at + digits <= s.size() && std::all_of(s.begin() + at, s.begin() + at + digits,
+                                                    [](unsigned char c) { return std::isxdigit(c); });
+    };
+    std::string as_json = "\"";
+    for (size_t i = 0; i < s.size(); i++) {
+      const char c = s[i], next = i + 1 < s.size() ? s[i + 1] : '\0';
+      if (c == '"') as_json += "\\\"";
+      else if (uint8_t(c) < 0x20) as_json += format("\\u{:04x}", uint8_t(c));
+      else if (c != '\\') as_json += c;
+      else if (next == 'x' && hexadecimal(i + 2, 2)) as_json += "\\u00", i++;
+      else if (next == '\'') as_json += next, i++;
+      else if (next && (std::string_view("nrtbf\\\"/").find(next) != std::string_view::npos ||
+                        (next == 'u' && hexadecimal(i + 2, 4))))
+        as_json += c, as_json += next, i++;
+      else as_json += "\\\\";
+    }
+    const Json j = parsed(as_json + '"');
+    return j.is_discarded() ? Json(std::string(s)) : j;  // half a surrogate pair
   }
 
   std::string_view s_;

@@ -137,14 +137,19 @@ TEST(ToolCalls, OtherFormsBetweenMarks) {
       call, "bare");
 }
 
-// An odd number of escaped quotes, with what ends a value behind them, belongs to the string.
-TEST(ToolCalls, EscapedQuotesOfPythonsCallsEndNoString) {
+// An odd number of escaped quotes, with what ends a value behind them, belongs to the string; other escapes
+// are Python's.
+TEST(ToolCalls, EscapesOfPythonsCalls) {
   const ToolCallFormat lfm = ToolCallFormat::of("<|tool_list_start|>");
   const std::pair<const char*, const char*> kTexts[] = {
       {R"("a 5\" nail, c")", "a 5\" nail, c"},
       {R"("a\")] b")", "a\")] b"},
       {R"('it\'s, so)')", "it's, so)"},
       {R"('a "b, c')", "a \"b, c"},
+      {R"('two\nlines\tand \\n')", "two\nlines\tand \\n"},
+      {R"("two\nlines, it\'s")", "two\nlines, it's"},
+      {R"('caf\xe9 \u20ac')", "caf\u00e9 \u20ac"},
+      {R"('C:\Windows')", "C:\\Windows"},
   };
   for (const auto& [written, meant] : kTexts)
     for (size_t bytes : {size_t(1), size_t(1000)}) {
