@@ -33,8 +33,8 @@ std::string sample() {
 struct Costs {
   ModelFile model = *open_model_file(golden_dir() + "/stories/stories260K-f32.gguf");
   ScoredWindows text = *ScoredWindows::of(**Tokenizer::create(model.file->metadata()), sample(), 64);
-  Engine planning{backend_registry(), cpu_options()};
-  Engine measuring{backend_registry(), measuring_options(cpu_options(), 64)};
+  gimbal::Engine planning{backend_registry(), cpu_options()};
+  gimbal::Engine measuring{backend_registry(), measuring_options(cpu_options(), 64)};
 
   MixtureCost cost(const std::string& mixture, uint64_t budget = UINT64_MAX) {
     const ChoiceWork work{model, nullptr, budget};

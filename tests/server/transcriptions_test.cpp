@@ -45,7 +45,7 @@ class Transcriptions : public ApiTest {
   std::string asked_words() {
     const GenerationRequest r = service().asked().back();
     EXPECT_EQ(r.pictures.size(), 1u);
-    if (!r.pictures.empty()) EXPECT_EQ(*r.pictures[0], sound_.value);
+    if (!r.pictures.empty()) { EXPECT_EQ(*r.pictures[0], sound_.value); }
     std::vector<Token> behind(std::find(r.prompt.begin(), r.prompt.end(), kPictureToken) + 1, r.prompt.end());
     return models.model->tokenizer().decode(behind);
   }
