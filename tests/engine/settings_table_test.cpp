@@ -61,6 +61,8 @@ const Reasons kRunOptions = {
     {"hidden", "embed"},
     {"logits", "embed"},
     {"states", "draft"},
+    {"keep_inputs", "absent: engine-internal, of importance matrices"},
+    {"interruptible", "absent: engine-internal, of picture encoders"},
     {"arch", "draft"},
     {"beside", "draft"},
     {"promised", "absent: how processes of a server share memory"},
