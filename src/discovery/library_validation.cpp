@@ -122,12 +122,10 @@ class Validator {
 
   // A library with code for several CPUs chooses among them, so this is no failure.
   void instructions(const BinaryImage& image) {
-    std::string flags;
+    std::string flags = demand_.cpu_flags;
     for (const std::string& line : lines_of("/proc/cpuinfo"))
-      if (line.starts_with("flags") || line.starts_with("Features")) {
-        flags = line + " ";
-        break;
-      }
+      if (flags.empty() && (line.starts_with("flags") || line.starts_with("Features"))) flags = line;
+    if (!flags.empty()) flags = " " + flags + " ";
     std::vector<std::string> lacking;
     for (const auto& family : image.cpu.families)
       for (size_t f = 0; f < size_t(InstructionFamily::Count); f++)

@@ -30,6 +30,7 @@ struct LibraryDemand {
   std::string gpu;   // "CUDA": this library, or one beside it, must have code for it; empty: none is needed
   bool load = true;  // try to load it
   std::chrono::milliseconds limit{10000};
+  std::string cpu_flags = {};  // in the words of /proc/cpuinfo; empty: those of this CPU
 };
 
 struct LibraryFailure {

@@ -159,6 +159,12 @@ TEST(LibraryValidation, UnknownGenerationsAndInstructions) {
   for (const std::string& line : lines_of("/proc/cpuinfo"))
     amx |= line.find(" amx_tile") != std::string::npos;
   EXPECT_EQ(validate_library(path, demand).warnings.size(), amx ? 0u : 1u);
+  demand.cpu_flags = "fpu sse2 amx_bf16 avx2 amx_int8 amx_tile";
+  EXPECT_TRUE(validate_library(path, demand).warnings.empty());
+  demand.cpu_flags = "fpu sse2 avx2";
+  const auto lacking = validate_library(path, demand).warnings;
+  ASSERT_EQ(lacking.size(), 1u);
+  EXPECT_NE(lacking[0].find("instructions that this CPU lacks (AMX)"), std::string::npos) << lacking[0];
 }
 
 #endif

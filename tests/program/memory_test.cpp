@@ -107,9 +107,15 @@ TEST(WorkMemory, LivingValuesNeverOverlapAndTheTotalIsNearTheLeastPossible) {
   EXPECT_LE(worst, 1.5);
 }
 
-// A preempted thread may still read it, while others have gone on (backends/cpu/compiled_program.h).
+// A preempted thread may still read it, while others have gone on (backends/cpu/compiled_program.h). On
+// request the inputs of products of many rows stay, too.
 TEST(WorkMemory, WhatAProductOfOneRowReadsIsNotOverwritten) {
-  for (int rows : {1, 2}) {
+  const struct {
+    int rows;
+    Kept keep;
+    bool stays;
+  } kCases[] = {{1, Kept::Needed, true}, {2, Kept::Needed, false}, {2, Kept::ProductInputs, true}};
+  for (const auto& [rows, keep, stays] : kCases) {
     Program p;
     uint16_t x = add_value(p, Slot::Step, 64, 0);
     for (int i = 0; i < 50; i++) {
@@ -120,11 +126,11 @@ TEST(WorkMemory, WhatAProductOfOneRowReadsIsNotOverwritten) {
       p.values[x].dim[0] = rows;
       p.ops.push_back(op);
     }
-    ASSERT_TRUE(plan_work(p, kAlignment));
+    ASSERT_TRUE(plan_work(p, kAlignment, keep));
     // One value in five is kept; the others share two places.
-    EXPECT_EQ(p.slot_bytes[size_t(Slot::Work)], (rows == 1 ? 12u : 2u) * align_up(1000, kAlignment));
+    EXPECT_EQ(p.slot_bytes[size_t(Slot::Work)], (stays ? 12u : 2u) * align_up(1000, kAlignment));
     for (size_t i = 2; i < p.ops.size(); i += 5)
-      for (size_t later = i + 1; rows == 1 && later < p.ops.size(); later++)
+      for (size_t later = i + 1; stays && later < p.ops.size(); later++)
         EXPECT_NE(p.values[p.ops[later].out[0]].offset, p.values[p.ops[i].in[0]].offset);
   }
 }
