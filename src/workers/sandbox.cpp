@@ -114,6 +114,15 @@ constexpr uint32_t kArch = 0;
     add(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1);
     add(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
   }
+#ifdef SYS_arch_prctl
+  // Libraries ask for the tile registers of AMX when they compute first: ARCH_GET_XCOMP_SUPP to
+  // ARCH_REQ_XCOMP_PERM of asm/prctl.h, in the low half of the first argument.
+  add(BPF_JMP | BPF_JEQ | BPF_K, SYS_arch_prctl, 0, 4);
+  add(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[0]));
+  add(BPF_JMP | BPF_JGE | BPF_K, 0x1021, 0, 2);
+  add(BPF_JMP | BPF_JGT | BPF_K, 0x1023, 1, 0);
+  add(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+#endif
   add(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
   const sock_fprog filter{uint16_t(program.size()), program.data()};
   return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter) == 0;

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -68,6 +69,25 @@ TEST_F(SandboxOfAProcess, TriedItForbidsAllActs) {
   EXPECT_GE(file, 0);
   close(file);
 }
+
+#ifdef SYS_arch_prctl
+// Packaged releases of llama.cpp end without the first on a CPU with AMX.
+TEST_F(SandboxOfAProcess, LetsItAskForTileRegistersAlone) {
+  EXPECT_EQ(in_sandbox([] {
+              unsigned long granted = 0;
+              return syscall(SYS_arch_prctl, 0x1022, &granted) == 0 || errno != EPERM ? 0 : 1;
+            }),
+            0);
+  EXPECT_EQ(in_sandbox([] { return syscall(SYS_arch_prctl, 0x1023, 18) == 0 || errno != EPERM ? 0 : 1; }), 0);
+  for (int other : {0x1001, 0x1003, 0x1011, 0x1012, 0x1020, 0x1024, 0x2001})
+    EXPECT_EQ(in_sandbox([&] {
+                unsigned long value = 0;
+                return syscall(SYS_arch_prctl, other, &value) < 0 && errno == EPERM ? 0 : 1;
+              }),
+              0)
+        << other;
+}
+#endif
 
 TEST_F(SandboxOfAProcess, LetsItComputeAndSpeak) {
   int ends[2];
