@@ -194,10 +194,10 @@ TEST(ImportanceRuns, RefuseAModelThatKeepsNoInputs) {
   EXPECT_EQ(run.error().code, Code::Usage);
   // Of another model.
   options.run = importance_options(options.run, kTokens);
-  engine = open_engine(golden_dir() + "/stories/stories260K-f32.gguf", options);
-  ASSERT_TRUE(engine);
+  auto keeping = open_engine(golden_dir() + "/stories/stories260K-f32.gguf", options);
+  ASSERT_TRUE(keeping);
   sums.add("blk.0.attn_q.weight", {{1, 2, 3}, {1}});
-  EXPECT_FALSE(add_importance(*engine->model, *engine->file, *text, sums, {}));
+  EXPECT_FALSE(add_importance(*keeping->model, *keeping->file, *text, sums, {}));
 }
 
 }  // namespace
