@@ -1,5 +1,5 @@
-// libFuzzer over the log of an unfinished file: whatever it has, what is kept are bytes of the part, and the
-// file that is written in the end is the one that was wanted.
+// libFuzzer over the log of an unfinished file. With any log, only bytes of the part are kept, and the
+// finished file has the wanted bytes.
 
 #include <cstdlib>
 #include <filesystem>

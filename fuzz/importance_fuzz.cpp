@@ -1,6 +1,6 @@
-// libFuzzer over importance matrices, in the GGUF form and the older binary one: whatever the bytes are, the
-// reader answers with an error that says something, or with weights that an encoder can use. The same bytes
-// as the rules of a quantized file: what is accepted is written as text that means the same.
+// libFuzzer over importance matrices, in the GGUF form and the older binary one: for any bytes the reader
+// gives an error with a message, or weights that an encoder can use. The same bytes are read as the rules of
+// a quantized file: accepted rules, written as text, are read as the same rules.
 
 #include "quantize/importance.h"
 #include "quantize/importance_sums.h"
