@@ -206,7 +206,8 @@ export async function where(program, server) {
     await page.getByRole('button', { name: 'Theme: dark' }).click();
     await has('--line');
     await page.emulateMedia({ colorScheme: 'light' });
-    await page.waitForFunction(() => matchMedia('(prefers-color-scheme: light)').matches); // the page hears of it a moment later
+    // The click and the system's preference take effect in either order.
+    await page.waitForFunction(() => getComputedStyle(document.documentElement).colorScheme === 'light');
     assert.equal(await has('--line'), light);
     await page.reload();
     await page.getByRole('button', { name: 'Theme: auto' }).waitFor();
