@@ -5,6 +5,7 @@
   compare.py --synthetic                     every shape and format of the page, with 1 and 2 threads
   compare.py a.gguf b.gguf -t 2 --quick      one round, printed and not written into bench/results
   compare.py a.gguf --cpu-variant avx2 --peer-variant haswell
+  compare.py --synthetic -t 2 --before /old/build/release/gimbal   an earlier gimbal in the peer's place
   compare.py --render r1.json r2.json        the tables anew from sessions of earlier runs
 
 Needs x86-64 Linux, Python 3, npm, git and g++ (`scripts/setup.sh build compare`), and the release build of gimbal.
@@ -54,6 +55,7 @@ def arguments(argv):
     p.add_argument("--peer-variant", metavar="NAME", help="force the peer's CPU library, such as haswell or zen4 (default: "
                    "the peer chooses)")
     p.add_argument("--gimbal", default=os.path.join(ROOT, "build", "release", "gimbal"), metavar="PROGRAM")
+    p.add_argument("--before", metavar="PROGRAM", help="measure this earlier gimbal in the peer's place, and write no table")
     p.add_argument("--work", default=os.path.join(ROOT, "build", "compare"), metavar="FOLDER",
                    help="the peer, the made files and the results go here (default build/compare)")
     p.add_argument("--results", metavar="FILE", help="where to write every run (default: a new file in the work folder)")
@@ -69,7 +71,7 @@ def arguments(argv):
         p.error("threads, rounds, attempts and numbers of tokens start at 1")
     if not (a.files or a.synthetic or a.render):
         p.error("give model files, --synthetic or --render")
-    a.no_page = a.no_page or a.quick
+    a.no_page = a.no_page or a.quick or a.before is not None
     return a
 
 
@@ -133,22 +135,26 @@ def measure_all(a, argv):
     """The session of this command, as it was saved."""
     if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
         raise Problem("the pinned package of the peer is for x86-64 Linux")
-    if not os.access(a.gimbal, os.X_OK):
-        raise Problem(f"{a.gimbal} is not there; `make build` makes it, --gimbal PROGRAM takes another")
+    for program in filter(None, (a.gimbal, a.before)):
+        if not os.access(program, os.X_OK):
+            raise Problem(f"{program} is not there; `make build` makes gimbal, --gimbal and --before take others")
     for path in a.files:
         if not os.path.isfile(path):
             raise Problem(f"{path} is not a file")
     os.makedirs(a.work, exist_ok=True)
-    peer = install.install(os.path.abspath(a.work), say)
     files = a.files + (synthetic_files(os.path.join(a.work, "models")) if a.synthetic else [])
-    ours, theirs = measure.Gimbal(os.path.abspath(a.gimbal), a.cpu_variant), measure.PackagedPeer(peer, a.peer_variant)
+    ours = measure.Gimbal(os.path.abspath(a.gimbal), a.cpu_variant)
+    if a.before:
+        theirs = measure.Gimbal(os.path.abspath(a.before), a.cpu_variant, "peer")
+    else:
+        theirs = measure.PackagedPeer(install.install(os.path.abspath(a.work), say), a.peer_variant)
     began = now()
     results = a.results or os.path.join(a.work, f"results-{began[:19].replace(':', '')}.json")
     built = commit()
     session = {
         "format": report.FORMAT, "date": began, "command": shlex.join(["bench/compare/compare.py", *argv]),
         "machine": machine(), "gimbal": {"version": ours.version() + (f" ({built})" if built else "")},
-        "peer": peer.description(),
+        "peer": theirs.description(),
         "settings": {"prompt": a.prompt_tokens, "generate": a.generate_tokens, "rounds": a.rounds,
                      "cpu_variant": a.cpu_variant, "peer_variant": a.peer_variant},
         "runs": [], "unused": [], "failures": []}

@@ -43,10 +43,8 @@ def same_start(path):
 
 
 class Gimbal:
-    name = "gimbal"
-
-    def __init__(self, program, variant):
-        self.program, self.variant = program, variant
+    def __init__(self, program, variant, name="gimbal"):
+        self.program, self.variant, self.name = program, variant, name
 
     def round(self, path, threads, prompt, generate):
         where = ["--backend", "cpu", "--strict", "-t", str(threads)]
@@ -75,12 +73,15 @@ class Gimbal:
     def version(self):
         return finish([self.program, "--version"], environment())[0].decode().strip()
 
+    def description(self):
+        return {"engine": self.version()}
+
 
 class PackagedPeer:
     name = "peer"
 
     def __init__(self, peer, variant):
-        self.driver, self.variant, self.libraries = peer.driver, variant, peer.libraries(variant)
+        self.driver, self.variant, self.libraries, self.description = peer.driver, variant, peer.libraries(variant), peer.description
 
     def round(self, path, threads, prompt, generate):
         def drive(prompt, generate, repetitions):

@@ -138,9 +138,13 @@ def machine_text(machine):
 def prepared(rows, engine):
     """What really ran: the instruction sets of gimbal's matrix kernels, or the CPU libraries that the peer loaded."""
     uses = {name for row in rows.values() for run in row.by_engine[engine] for name in run["uses"]}
-    if engine == "gimbal":  # cpu.avx2.mat_mul.q8_0
+    if any(use.startswith("cpu.") for use in uses):  # gimbal's, such as cpu.avx2.mat_mul.q8_0
         return listed(sorted(use.split(".")[1] for use in uses))
     return listed(sorted(use.removeprefix("libggml-cpu-").removesuffix(".so") for use in uses))
+
+
+def peer_text(peer):
+    return f"{peer['engine']} of the npm package {peer['package']} {peer['version']}" if "package" in peer else peer["engine"]
 
 
 def results(rows):
@@ -148,7 +152,11 @@ def results(rows):
     sessions = list({id(row.session): row.session for row in rows.values()}.values())
     first, settings = sessions[0], sessions[0]["settings"]
     ours = f"gimbal's {prepared(rows, 'gimbal')} kernels" + (" (forced)" if settings["cpu_variant"] else "")
-    theirs = f"the peer's {prepared(rows, 'peer')} library" + (" (forced)" if settings["peer_variant"] else " (its own choice)")
+    peers = prepared(rows, "peer")
+    if "package" in first["peer"]:
+        theirs = f"the peer's {peers} library" + (" (forced)" if settings["peer_variant"] else " (its own choice)")
+    else:
+        theirs = f"the {peers} kernels of an earlier gimbal"
     counts = sorted({len(runs) for row in rows.values() for runs in row.by_engine.values()})
     rounds = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     notes = [summary(rows)] if len(rows) > 1 else []
@@ -160,7 +168,7 @@ def results(rows):
     notes += [f"Not measured: {file} with {threads_text(threads)}: {failure['reason']}"
               for (file, threads), failure in failures.items() if (file, threads) not in rows]
     return {"title": f"{ours} against {theirs}", "machine": machine_text(first["machine"]),
-            "peer": listed(f"{s['peer']['engine']} of the npm package {s['peer']['package']} {s['peer']['version']}" for s in sessions),
+            "peer": listed(peer_text(s["peer"]) for s in sessions),
             "date": listed(s["date"][:10] for s in sessions), "commit": listed(s["gimbal"]["version"] for s in sessions),
             "commands": [f"{session['command']}   # {session['date'][:10]}" for session in sessions],
             "notes": notes, "columns": COLUMNS, "rows": table(rows)}

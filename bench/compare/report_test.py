@@ -140,5 +140,15 @@ class Files(unittest.TestCase):
         self.assertEqual(names, {"llama.cpp-some-cpu", "llama.cpp-some-cpu-avx2", "llama.cpp-some-cpu-64-128"})
 
 
+class AnEarlierGimbal(unittest.TestCase):
+    def test_is_named_as_what_it_is(self):
+        runs = three_rounds()
+        for one in runs:
+            one["uses"] = ["cpu.avx2.mat_mul.q8_0"]
+        text = report.render([session(runs, peer={"engine": "gimbal 8"})])
+        self.assertIn("against the avx2 kernels of an earlier gimbal", text)
+        self.assertIn("Peer: gimbal 8.", text)
+
+
 if __name__ == "__main__":
     unittest.main()
