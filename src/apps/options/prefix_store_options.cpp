@@ -2,41 +2,25 @@
 
 #include <gimbal/prefix_store.h>
 
-#include <charconv>
-
 #include "apps/toolkit/terminal.h"
 #include "audit/prefix_identity.h"
+#include "base/byte_count.h"
 #include "base/file.h"
 #include "base/format.h"
 #include "base/text.h"
 #include "store/page_folder.h"
 
 namespace gimbal {
-namespace {
-
-std::optional<uint64_t> parse_size(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string_view unit(end, size_t(text.data() + text.size() - end));
-  constexpr std::string_view kUnits = "KMGT";
-  const size_t power = unit.size() == 1 ? kUnits.find(unit[0]) : kUnits.npos;
-  if (error != std::errc() || power == kUnits.npos || !(number > 0) || number > 1e6) return std::nullopt;
-  for (size_t i = 0; i <= power; i++) number *= 1000;
-  return uint64_t(number);
-}
-
-}  // namespace
-
 Result<StoreFolder> parse_store_folder(const std::string& text) {
   const size_t colon = text.rfind(':');
   StoreFolder out{text.substr(0, colon), PrefixStoreSettings().bytes};
   if (colon != text.npos) {
-    const auto bytes = parse_size(std::string_view(text).substr(colon + 1));
+    const auto bytes = bytes_named(std::string_view(text).substr(colon + 1));
     if (!bytes || *bytes < kLeastFolderBytes)
       return Error{
           Code::Usage,
           format("--prefix-store: {} is no size of 100K or more", gimbal::quoted(text.substr(colon + 1))),
-          "write DIR:SIZE with a number and K, M, G or T, such as /var/cache/prefixes:20G"};
+          "write DIR:SIZE, such as /var/cache/prefixes:20G"};
     out.bytes = *bytes;
   }
   if (out.path.empty()) return Error{Code::Usage, "--prefix-store names no folder", "write DIR or DIR:SIZE"};
