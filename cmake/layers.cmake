@@ -4,6 +4,7 @@ include(CheckLinkerFlag)
 # gimbal_layer(<folder> <libraries...>): src/<folder>/**.{cpp,S} as gimbal_<folder>.
 function(gimbal_layer name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp ${CMAKE_SOURCE_DIR}/src/${name}/*.S)
+  gimbal_sources_by_features(sources)
   if(sources)
     add_library(gimbal_${name} STATIC ${sources})
     set(scope PUBLIC)
@@ -89,9 +90,11 @@ function(gimbal_cold target)
 endfunction()
 
 # gimbal_program(<name> <folder> <libraries...>): an executable over the whole engine with every enabled backend, of the files in the
-# folder itself.
+# folder itself, without commands of absent features.
 function(gimbal_program name folder)
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp ${CMAKE_SOURCE_DIR}/${folder}/absent/*.cpp)
+  gimbal_sources_by_features(sources)
+  gimbal_commands_by_features(sources)
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${ARGN} gimbal_engine)
   gimbal_use_backends(${name} ${GIMBAL_BACKENDS})

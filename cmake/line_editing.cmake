@@ -1,6 +1,9 @@
 # Line editing for conversations. libedit is linked statically, with what it needs (libedit-dev brings all of it), so that
 # the program starts on machines that have none of them. Without it the program reads plain lines.
 function(gimbal_link_line_editing target)
+  if(editing IN_LIST GIMBAL_ABSENT_FEATURES)
+    return()
+  endif()
   find_library(GIMBAL_EDIT_LIBRARY libedit.a)
   find_library(GIMBAL_TINFO_LIBRARY libtinfo.a)
   find_library(GIMBAL_BSD_LIBRARY libbsd.a)

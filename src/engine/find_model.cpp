@@ -8,6 +8,7 @@
 
 #include <filesystem>
 
+#include "base/features.h"
 #include "base/format.h"
 #include "base/text.h"
 #include "engine/change_metadata.h"
@@ -122,6 +123,8 @@ Result<ModelFile> open_model_file(const std::string& model, const ModelFileOptio
   auto found = find_model(model);
   if (!found) return found.error();
   const std::string& name = found->name;
+  if (found->path.empty() && embedded_model().empty())
+    return absent_feature_error("the built-in model", "model");
   if (found->path.empty())
     return model_file(name, "", parse_gguf(embedded_model(), name + " (inside the program)"), options);
   auto ternary = ternary_choice(options.kernel_config);

@@ -1,17 +1,14 @@
 #include "huggingface/folder.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <filesystem>
 #include <map>
 
 #include "base/file.h"
 #include "base/format.h"
 #include "base/text.h"
-#include "files/gguf_split.h"
 #include "files/safetensors.h"
 #include "huggingface/config_keys.h"
+#include "huggingface/folder_files.h"
 #include "huggingface/json_text.h"
 #include "huggingface/recipe.h"
 #include "huggingface/shards.h"
@@ -21,17 +18,10 @@
 namespace gimbal {
 namespace {
 
-constexpr const char* kConfig = "config.json";
-constexpr uint64_t kMaxConfig = 4 << 20;
 // Beside the weights: what decides how texts become tokens, and when an answer ends.
-constexpr const char* kTexts[] = {kConfig, "generation_config.json", "tokenizer.json",
+constexpr const char* kTexts[] = {kFolderConfig, "generation_config.json", "tokenizer.json",
                                   "tokenizer_config.json", "chat_template.jinja"};
-
-std::string without_slash(std::string path) {
-  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  return path;
-}
-
+constexpr uint64_t kMaxConfig = 4 << 20;
 // The shards of the folder, each parsed; their tensors lie where the index names them.
 Result<std::shared_ptr<PlainReader>> open_shards(const std::string& folder, TensorTable& stored) {
   const auto shards = find_shards(folder);
@@ -75,27 +65,12 @@ struct Memory {
 
 }  // namespace
 
-bool is_folder(const std::string& path) {
-  struct stat s;
-  return stat(path.c_str(), &s) == 0 && S_ISDIR(s.st_mode);
-}
-
-std::string name_of_folder(const std::string& path) {
-  std::error_code e;
-  const auto whole = std::filesystem::weakly_canonical(without_slash(path), e);
-  return (e ? std::filesystem::path(path) : whole).filename().string();
-}
-
-bool is_model_folder(const std::string& path) {
-  return is_folder(path) && file_exists(without_slash(path) + "/" + kConfig);
-}
-
 Result<ModelSource> open_folder(const std::string& given) {
   const std::string path = without_slash(given);
-  const std::string config_path = path + "/" + kConfig;
+  const std::string config_path = path + "/" + kFolderConfig;
   if (!file_exists(config_path))
     return Error{Code::Malformed,
-                 format("the folder '{}' has no {}: it is not a model", escaped(path), kConfig),
+                 format("the folder '{}' has no {}: it is not a model", escaped(path), kFolderConfig),
                  "Give a GGUF file, or a folder as Hugging Face has it, with config.json, tokenizer.json and "
                  "safetensors files."};
   auto json = read_json_object(config_path, kMaxConfig);
@@ -146,22 +121,9 @@ Result<ModelSource> open_folder(const std::string& given) {
   return ModelSource({"safetensors", 1}, out.metadata(), std::move(named->tensors), std::move(reader));
 }
 
-Result<ModelSource> open_source(const std::string& path, const TernaryChoice& choice) {
-  if (!is_folder(path) && path.ends_with(".safetensors") && file_exists(path))
-    return Error{Code::Unsupported, format("'{}' has weights alone, not what they mean", escaped(path)),
-                 "Give the folder, in which config.json and tokenizer.json lie beside it."};
-  return is_folder(path) ? open_folder(path) : open_gguf(path, choice);
-}
-
-Result<std::vector<std::string>> files_of_model(const std::string& path) {
-  std::vector<std::string> all;
-  if (!is_folder(path)) {
-    const auto split = split_name(path);
-    for (uint32_t part = 1; part <= (split ? split->count : 1); part++)
-      all.push_back(split ? split->path(part) : path);
-    return all;
-  }
+Result<std::vector<std::string>> files_of_folder(const std::string& path) {
   const std::string folder = without_slash(path);
+  std::vector<std::string> all;
   for (const char* name : kTexts)
     if (file_exists(folder + "/" + name)) all.push_back(folder + "/" + name);
   const auto shards = find_shards(folder);

@@ -1,13 +1,12 @@
 #include "huggingface/shards.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <set>
 
 #include "base/file.h"
 #include "base/format.h"
 #include "base/text.h"
+#include "huggingface/folder_files.h"
 #include "huggingface/json_text.h"
 
 namespace gimbal {
@@ -36,8 +35,6 @@ class WeightMap final : public JsonText {
 };
 
 }  // namespace
-
-bool file_exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
 Result<Shards> find_shards(const std::string& folder) {
   Shards out;

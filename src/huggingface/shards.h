@@ -8,8 +8,6 @@
 
 namespace gimbal {
 
-bool file_exists(const std::string& path);
-
 struct Shards {
   std::vector<std::string> names;         // of files in the folder, sorted
   std::map<std::string, size_t> tensors;  // by name the number of the file; empty without an index

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/json_cache.h"
 #include "base/text.h"
+#include "huggingface/folder_files.h"
 #include "huggingface/json_text.h"
 #include "huggingface/shards.h"
 #include "tokenizer/vocabulary.h"

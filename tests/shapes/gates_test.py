@@ -3,6 +3,7 @@
 
 Usage: gates_test.py SOURCE_FOLDER WORK_FOLDER
 """
+import glob
 import importlib.util
 import json
 import os
@@ -32,7 +33,8 @@ CASES = [
     ("alone, and unknown", ["-DGIMBAL_ONLY=directx"], ["no such backend", "vulkan"]),
     ("an option of a backend that is off", ["-DGIMBAL_CUDA_CUBINS=ON"], ["option of the cuda backend, which is off", "-DGIMBAL_BACKEND_CUDA=ON"]),
     ("nothing said: the cpu alone", [], []),
-    ("an instruction set that does not exist", ["-DGIMBAL_CPU_VARIANTS=avx2;avx3"], ["no instruction set 'avx3'", "all; none"]),
+    ("an instruction set that does not exist", ["-DGIMBAL_CPU_VARIANTS=avx2;avx3"], ["no instruction set 'avx3'", "all; none; common"]),
+    ("a feature that does not exist", ["-DGIMBAL_FEATURES=server,musik"], ["no feature 'musik'", "huggingface"]),
     ("one alone, with tests", ["-DGIMBAL_ONLY=webgpu", "-DBUILD_TESTING=ON"], []),
 ]
 
@@ -63,6 +65,26 @@ def instruction_sets(folder):
     """Those that kernels of the cpu backend are compiled for."""
     with open(os.path.join(folder, "compile_commands.json"), encoding="utf-8") as file:
         return {name for entry in json.load(file) for name in re.findall(r"-DCPU_VARIANT=(\w+)", entry["command"])} - {"moves"}
+
+
+def sources(folder):
+    with open(os.path.join(folder, "compile_commands.json"), encoding="utf-8") as file:
+        return {os.path.relpath(entry["file"], SOURCE) for entry in json.load(file)}
+
+
+def feature_commands():
+    """{feature: source names of its commands}"""
+    with open(os.path.join(SOURCE, "cmake/features.cmake"), encoding="utf-8") as file:
+        return {feature: names.split() for feature, names in re.findall(r"^set\(GIMBAL_COMMANDS_(\w+) ([^)]*)\)", file.read(), re.M)}
+
+
+def absent_sources():
+    """{source in absent/: the feature that it is without}"""
+    found = {}
+    for path in glob.glob(os.path.join(SOURCE, "src/**/absent/*.cpp"), recursive=True):
+        with open(path, encoding="utf-8") as file:
+            found[os.path.relpath(path, SOURCE)] = re.match(r"// without (\w+):", file.readline()).group(1)
+    return found
 
 
 def main():
@@ -136,10 +158,38 @@ def main():
         _, code, text = configure(["-DGIMBAL_CPU_VARIANTS=avx2;avxvnni", old])
         judge("avxvnni, by an old compiler", code, text, ["'avxvnni' cannot be built", "-mavxvnni", "or a list without it"])
 
+    # Each feature alone: its commands are compiled, those of the others are not, and sources in absent/ take the place of the others' own.
+    features, absent = feature_commands(), absent_sources()
+    for feature in sorted(set(features) | set(absent.values())):
+        folder, code, text = configure([f"-DGIMBAL_FEATURES={feature}"])
+        judge(f"the feature {feature} alone", code, text, [])
+        if code:
+            continue
+        compiled = sources(folder)
+        for name, commands in features.items():
+            for command in commands:
+                if (f"src/apps/commands/{command}.cpp" in compiled) != (name == feature):
+                    wrong.append(f"the feature {feature} alone: {command}.cpp of {name} is {'not ' if name == feature else ''}compiled")
+        for source, name in absent.items():
+            if (source in compiled) == (name == feature) or (source.replace("/absent/", "/") in compiled) != (name == feature):
+                wrong.append(f"the feature {feature} alone: {source} and the source that it replaces")
+    _, code, text = configure(["-DGIMBAL_FEATURES=none"])
+    judge("no feature", code, text, [])
+    if "Without the features: server," not in text:
+        wrong.append(f"no feature: it is not said: {text[-2000:]}")
+
     # The presets: each configures what its name says.
     with open(os.path.join(SOURCE, "CMakePresets.json"), encoding="utf-8") as file:
-        presets = {preset["name"]: preset.get("cacheVariables", {}) for preset in json.load(file)["configurePresets"]}
-    expected = {f"{name}-only": {name} for name in names} | {"all-backends": set(names), "gpu-backends": set(names) - {"cpu"}}
+        declared = json.load(file)["configurePresets"]
+    presets = {preset["name"]: preset.get("cacheVariables", {}) for preset in declared}
+    parents = {preset["name"]: preset.get("inherits") for preset in declared}
+    expected = {f"{name}-only": {name} for name in names} | {
+        "all-backends": set(names), "full": set(names), "gpu-backends": set(names) - {"cpu"}, "release": {"cpu"}, "default": {"cpu"}, "minimal": {"cpu"}}
+    by_name = dict(presets)
+    for name, inherits in parents.items():  # of which each has the variables, too
+        while inherits:
+            presets[name] = {**by_name[inherits], **presets[name]}
+            inherits = parents[inherits]
     for preset, backends in expected.items():
         if preset not in presets:
             wrong.append(f"there is no preset {preset}")

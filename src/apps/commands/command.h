@@ -20,6 +20,8 @@ class Command {
   virtual void declare(Arguments&) = 0;
   // Called after parsing. Returns the exit code, or the error that main() reports.
   virtual Result<int> run() = 0;
+  // The feature that this command needs and this build lacks; nullptr: none.
+  virtual const char* absent_feature() const { return nullptr; }
 
   bool json = false;        // every command has --json and --quiet
   bool json_lines = false;  // with --json it prints one line per event

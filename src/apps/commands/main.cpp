@@ -12,6 +12,7 @@
 #include "apps/toolkit/terminal.h"
 #include "apps/toolkit/wording.h"
 #include "base/cancelled.h"
+#include "base/features.h"
 #include "base/text.h"
 #include "engine/backend_places.h"
 
@@ -23,10 +24,16 @@ std::string overview() {
       "gimbal runs language models (GGUF files) on this machine, and shows what computes them and "
       "why.\n\nUsage: gimbal COMMAND [options]\n";
   const char* group = "";
+  std::string absent;
   for (const CommandRow& row : all_commands()) {
+    if (row.make()->absent_feature()) {
+      absent += format("{}{}", absent.empty() ? "\nNot in this build: " : ", ", row.name);
+      continue;
+    }
     if (std::strcmp(group, row.group) != 0) out += format("\n{}:\n", group = row.group);
     out += format("  {:<18} {}\n", *row.alias ? format("{}, {}", row.name, row.alias) : row.name, row.help);
   }
+  if (!absent.empty()) out += absent + "\n";
   return out +
          "\n  gimbal run -p \"Once upon a time\"        a story from the model inside the program\n"
          "  gimbal run model.gguf                   a conversation with your own model\n\n"
@@ -137,6 +144,8 @@ int dispatch(std::vector<std::string> args) {
 
   use_backends(backend_places());
   auto [command, arguments] = declare(*row);
+  if (const char* feature = command->absent_feature())
+    return report(absent_feature_error(format("`gimbal {}`", row->name), feature), json);
   if (auto ok = arguments->parse(std::move(args)); !ok) return report(ok.error(), json);
   if (arguments->help_wanted()) return print(arguments->help()), kDone;
   auto code = command->run();

@@ -53,8 +53,9 @@ class ModelsCommand final : public Command {
                  e.path.empty() ? "-" : printable(e.path)});
     };
     const Bytes inside = embedded_model();
-    add({std::string(kEmbeddedModelName), "inside the program", "", inside.size()},
-        parse_gguf(inside, "the model inside the program"));
+    if (!inside.empty())
+      add({std::string(kEmbeddedModelName), "inside the program", "", inside.size()},
+          parse_gguf(inside, "the model inside the program"));
     for (CatalogEntry& e : catalog.entries) {
       auto file = open_source(e.path);
       if (file) e.bytes = file->file_bytes();  // of all parts
