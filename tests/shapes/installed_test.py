@@ -37,7 +37,8 @@ def check_consumer(build, work, place, environment):
 
     def configure(folder, *options):
         return run("cmake", "-S", source, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_CXX_COMPILER={compiler}",
-                   f"-DCMAKE_PREFIX_PATH={place}", f"-DTOY={toy}", f"-DEXAMPLES={os.path.join(here, '..', '..', 'examples')}", *options)
+                   f"-DCMAKE_PREFIX_PATH={place}", f"-DTOY={toy}", f"-DEXAMPLES={os.path.join(here, '..', '..', 'examples')}",
+                   "-DWANTED=cpu;tensors", *options)
 
     for option, sentence in (("-DWANTED=cpu;directx", "without the backend 'directx'"), ("-DVERSION=9.1", "version")):
         refused = configure(os.path.join(work, "refused"), option)
@@ -74,6 +75,11 @@ def check_consumer(build, work, place, environment):
     for example in sorted(name for name in os.listdir(os.path.join(here, "..", "..", "examples")) if name.endswith((".c", ".cpp"))):
         done = run(os.path.join(folder, "example_" + os.path.splitext(example)[0]), input="Once upon a time\n", env=environment)
         check(done.returncode == 0 and done.stdout.strip(), f"examples/{example}: {done.returncode} {done.stdout} {done.stderr}")
+    tensors = os.path.join(here, "..", "..", "examples", "tensors")
+    for example in sorted(name[:-4] for name in os.listdir(tensors) if name.endswith(".cpp")):
+        done = run(os.path.join(folder, f"example_tensors_{example}"), env=environment)
+        with open(os.path.join(tensors, "expected", f"{example}.txt"), encoding="utf-8") as file:
+            check(done.returncode == 0 and done.stdout == file.read(), f"examples/tensors/{example}: {done.returncode} {done.stdout} {done.stderr}")
     link = os.readlink(os.path.join(place, "lib", "libgimbal.so"))
     check(link == "libgimbal.so.1", f"libgimbal.so leads to {link}, not to the number of its interface")
     python = run(sys.executable, os.path.join(here, "..", "..", "examples", "python_ctypes.py"), os.path.join(place, "lib", "libgimbal.so"), env=environment)
