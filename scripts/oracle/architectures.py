@@ -54,6 +54,9 @@ DELTA_KEYS = {"ssm.conv_kernel": "conv", "ssm.inner_size": "hv*s", "ssm.state_si
 DELTA_SIZES = dict(conv="4", s="16", hk="2", hv="4", h="4", kv="2", d="48", hd="32", rot="16", l="4")
 GATED = "attn_q d 2*h*hd; attn_k d kv*hd; attn_v d kv*vd; attn_output h*vd d" + QK_NORM
 POST_BOTH = "post_attention_norm d; post_ffw_norm d; "
+BERT_HEAD = "token_embd d v; token_embd_norm d; token_embd_norm: d; token_types d 2"
+BERT_NORMS = ("attn_output d d; attn_output: d; attn_output_norm d; attn_output_norm: d; layer_output_norm d; "
+              "layer_output_norm: d")
 GRANITE = {"attention.scale": "0.3", "embedding_scale": "3.0", "logit_scale": "4.0", "residual_scale": "0.4"}
 
 YARN = {"rope.scaling.type": "=yarn", "rope.scaling.factor": "8.0", "rope.scaling.original_context_length": "32"}
@@ -305,4 +308,21 @@ ARCHS = {
         "blocks": {NORM + ATTENTION + QK_NORM + "; " + POST_BOTH + FFN: "True"}},
     "qwen3:embedding": {**decoder(NORM + ATTENTION + QK_NORM + "; " + FFN, TIED, {**LENGTHS, "pooling_type": "3"}, sizes=dict(hd="24")),
                         "embeds": True},
+    "nomic-bert-moe": {
+        "keys": {**LAYER, **EXPERTS, "attention.causal": "False", "pooling_type": "1", "moe_every_n_layers": "2"}, "embeds": True,
+        "gelu": True, "sizes": dict(kv="h"), "head": BERT_HEAD,
+        "blocks": {"attn_qkv d 3*d; attn_qkv: 3*d; " + BERT_NORMS: "True", "ffn_up d f; ffn_up: f; ffn_down f d; ffn_down: d": "i % 2 == 0",
+                   "ffn_gate_inp d e; ffn_up_exps d f e; ffn_down_exps f d e": "i % 2 == 1"}},
+    "jina-bert-v3": {
+        "keys": {**LAYER, "attention.causal": "False", "pooling_type": "1"}, "embeds": True, "gelu": True, "sizes": dict(kv="h"),
+        "head": BERT_HEAD,
+        "blocks": {"attn_qkv d 3*d; attn_qkv: 3*d; " + BERT_NORMS + "; ffn_up d f; ffn_up: f; ffn_down f d; ffn_down: d": "True"}},
+    "eurobert": {"keys": {**RMS, "attention.causal": "False", "pooling_type": "1"}, "embeds": True, "head": TIED,
+                 "blocks": {NORM + ATTENTION + "; " + FFN: "True"}},
+    "neo-bert": {"keys": {**RMS, "attention.causal": "False", "pooling_type": "2"}, "embeds": True, "sizes": dict(kv="h"),
+                 "head": "token_embd d v; enc.output_norm d",
+                 "blocks": {NORM + "attn_qkv d (h+2*kv)*hd; attn_output d d; ffn_norm d; ffn_up d 2*f; ffn_down f d": "True"}},
+    "llama-embed": {**decoder(NORM + ATTENTION + "; " + FFN, HEAD, {"attention.causal": "False", "pooling_type": "1"}), "embeds": True},
+    "llama-embed:experts": {**decoder(NORM + ATTENTION + "; ffn_norm d; " + MOE, TIED,
+                                      {**EXPERTS, "attention.causal": "False", "pooling_type": "3"}, sizes=dict(fe="f")), "embeds": True},
 }
