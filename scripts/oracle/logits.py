@@ -77,9 +77,15 @@ def values(name, dimensions, rng):
         numbers = (rng.uniform(0.5, 1.5) for _ in range(count))
     elif base.startswith(("rope_freqs", "rope_factors")):
         numbers = (rng.uniform(1, 4) for _ in range(count))
+    elif base in ("time_mix_w0.weight", "time_mix_decay.weight"):
+        numbers = (rng.uniform(-5, 0.5) for _ in range(count))
+    elif "_lerp_" in base:
+        numbers = (rng.uniform(0, 1) for _ in range(count))
+    elif base in ("time_mix_first.weight", "time_mix_k_k.weight", "time_mix_k_a.weight", "time_mix_r_k.weight"):
+        numbers = (rng.gauss(0.5, 0.3) for _ in range(count))
     elif base.endswith("bias"):
         numbers = (rng.gauss(0, 0.2) for _ in range(count))
-    elif "norm" in base or base == "ffn_norm":
+    elif "norm" in base or base in ("ffn_norm", "time_mix_ln.weight"):
         numbers = (1 + rng.gauss(0, 0.2) for _ in range(count))
     elif base in ("token_embd.weight", "position_embd.weight", "attn_sinks.weight"):
         numbers = (rng.gauss(0, 1) for _ in range(count))
@@ -111,7 +117,7 @@ def make_file(path, name, seed):
     for i in range(sizes["l"]):
         for group, condition in description["blocks"].items():
             if eval(condition, {}, {**sizes, "i": i}):
-                tensors += tensors_of(group, f"blk.{i}.", sizes, i)
+                tensors += tensors_of(group, f"{description.get('stack', '')}blk.{i}.", sizes, i)
     gguf_file.write(path, metadata, [(n, d, 0, values(n, d, rng)) for n, d in tensors])
     return sizes["v"]
 

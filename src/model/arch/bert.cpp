@@ -2,7 +2,8 @@
 // Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding", 2019;
 // Nussbaum et al., "Nomic Embed: Training a Reproducible Long Context Text Embedder", 2024 (rotation,
 // SwiGLU); "Training Sparse Mixture Of Experts Text Embedding Models", 2025; Sturua et al.,
-// "jina-embeddings-v3: Multilingual Embeddings With Task LoRA", 2024 (rotation).
+// "jina-embeddings-v3: Multilingual Embeddings With Task LoRA", 2024 (rotation); Günther et al., "Jina
+// Embeddings 2: 8192-Token General-Purpose Text Embeddings for Long Documents", 2023 (ALiBi to both sides).
 #include <cstring>
 
 #include "base/format.h"
@@ -42,9 +43,10 @@ Value first_embedding(Recorder& m, bool with_positions) {
 // Norms follow the additions.
 Value block(Recorder& m, Value x, const Attention& a, const Heads& h,
             Value (*feed_forward)(Recorder&, Value)) {
-  x = m.p.add(x, project(m, "attn_output", m.config.width, attend(m, a, h)));
-  x = layer_norm(m, "attn_output_norm", x);
-  return layer_norm(m, "layer_output_norm", m.p.add(x, feed_forward(m, x)));
+  const Value y = m.p.add(x, project(m, "attn_output", m.config.width, attend(m, a, h)));
+  Value z = layer_norm(m, "attn_output_norm", y);
+  if (m.has("attn_norm_2.weight")) z = layer_norm(m, "attn_norm_2", m.p.add(z, x));
+  return layer_norm(m, "layer_output_norm", m.p.add(z, feed_forward(m, z)));
 }
 
 void record_bert(Recorder& m) {
@@ -77,6 +79,30 @@ void record_jina_bert_v3(Recorder& m) {
   record_rotated(m, [](Recorder& m, Value y) { return mlp(m, y, OpKind::Gelu); });
 }
 
+// Files have a gate of its own, one before the rows of ffn_up, or none.
+Value jina_feed_forward(Recorder& m, Value x) {
+  const bool gated = m.has("ffn_gate.weight") || m.rows("ffn_up.weight") != ff_width(m, m.current_layer());
+  return gated ? glu(m, x, OpKind::GeluGlu) : mlp(m, x, OpKind::Gelu);
+}
+
+void record_jina_bert_v2(Recorder& m) {
+  Attention a = all_seen(m);
+  a.alibi = 8;
+  Value x = first_embedding(m, false);
+  // Of all heads together.
+  const auto normed = [&](const char* name, Value heads) {
+    if (!m.has(std::string(name) + ".weight")) return heads;
+    return m.p.split_heads(layer_norm(m, name, m.p.join_heads(heads)), a.head_dim);
+  };
+  for (int i = 0; i < m.config.layers && !m.failed(); i++) {
+    m.layer(i);
+    Heads h = project_heads(m, a, x);
+    h.q = normed("attn_q_norm", h.q), h.k = normed("attn_k_norm", h.k);
+    x = block(m, x, a, h, jina_feed_forward);
+  }
+  m.output(Output::Hidden, ranked(m, wanted(m, x)));
+}
+
 // Experts without a gate, in every n-th layer from the second one on.
 void record_nomic_bert_moe(Recorder& m) {
   record_rotated(m, [](Recorder& m, Value y) {
@@ -97,10 +123,11 @@ void record_nomic_bert_moe(Recorder& m) {
 
 }  // namespace
 
-extern const ModelArch bert, nomic_bert, nomic_bert_moe, jina_bert_v3;
+extern const ModelArch bert, nomic_bert, nomic_bert_moe, jina_bert_v2, jina_bert_v3;
 const ModelArch bert{"bert", record_bert, configure_bert, true};
 const ModelArch nomic_bert{"nomic-bert", record_nomic_bert, configure_bert, true};
 const ModelArch nomic_bert_moe{"nomic-bert-moe", record_nomic_bert_moe, configure_bert, true};
+const ModelArch jina_bert_v2{"jina-bert-v2", record_jina_bert_v2, configure_bert, true};
 const ModelArch jina_bert_v3{"jina-bert-v3", record_jina_bert_v3, configure_bert, true};
 
 }  // namespace gimbal::arch
