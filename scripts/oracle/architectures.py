@@ -4,6 +4,7 @@ A description is a dict:
   keys     beyond COMMON, without the architecture's prefix; a text is an expression, "=text" a text
   sizes    changes to SIZES of both seeds; `per layer` values are expressions of i, the layer's number
   embeds   the answer is an embedding, not logits; gelu: llama.cpp's table of GELU makes its answers inexact
+  stack    before the names of layers; prompt: tokens, where the usual few do not show everything
   head     tensors of the whole model; blocks: {group of tensors: condition on i}
 Tensors are "name shape", shapes in the order of the file, as expressions of the sizes. Names get ".weight", after a colon
 ".bias", and nothing after "!".
@@ -62,7 +63,7 @@ RWKV6_MIX = ("time_mix_w1 d 5*x; time_mix_w2 x d 5; time_mix_lerp_x d 1 1; time_
              "time_mix_receptance d d; time_mix_gate d d; time_mix_output d d; ")
 RWKV6_KEYS = {"wkv.head_size": "s", "time_mix_extra_dim": "x", "time_decay_extra_dim": "dx"}
 RWKV7_MIX = ("time_mix_w0 d; time_mix_w1 d lw; time_mix_w2 lw d; time_mix_a0 d; time_mix_a1 d la; time_mix_a2 la d; time_mix_v0 d; "
-             "time_mix_v1 d (la if i == 0 else lv); time_mix_v2 (la if i == 0 else lv) d; time_mix_k_k d; time_mix_k_a d; time_mix_r_k d; "
+             "time_mix_v1 d lv+(la-lv)*(i==0); time_mix_v2 lv+(la-lv)*(i==0) d; time_mix_k_k d; time_mix_k_a d; time_mix_r_k d; "
              "time_mix_receptance d d; time_mix_key d d; time_mix_value d d; time_mix_output d d; ")
 RWKV7_KEYS = {"wkv.head_size": "s", "attention.decay_lora_rank": "lw", "attention.iclr_lora_rank": "la",
               "attention.value_residual_mix_lora_rank": "lv", "attention.gate_lora_rank": "lg"}
@@ -341,19 +342,20 @@ ARCHS = {
                                       {**EXPERTS, "attention.causal": "False", "pooling_type": "3"}, sizes=dict(fe="f")), "embeds": True},
     "jina-bert-v2": {
         "keys": {**LAYER, "attention.causal": "False", "pooling_type": "1"}, "embeds": True, "gelu": True, "sizes": dict(kv="h"),
-        "head": BERT_HEAD, "blocks": {ATTENTION + QKV_BIAS + "; " + BERT_NORMS + "; " + GLU + "; ffn_down: d": "True"}},
+        "head": BERT_HEAD, "blocks": {"attn_q d d; attn_k d d; attn_v d d" + QKV_BIAS + "; " + BERT_NORMS + "; " + GLU + "; ffn_down: d": "True"}},
     "jina-bert-v2:code": {
         "keys": {**LAYER, "attention.causal": "False", "pooling_type": "1"}, "embeds": True, "gelu": True, "sizes": dict(kv="h", h="6", d="48"),
         "head": BERT_HEAD,
-        "blocks": {ATTENTION + QKV_BIAS + "; attn_q_norm d; attn_q_norm: d; attn_k_norm d; attn_k_norm: d; attn_norm_2 d; attn_norm_2: d; " +
+        "blocks": {"attn_q d d; attn_k d d; attn_v d d" + QKV_BIAS + "; attn_q_norm d; attn_q_norm: d; attn_k_norm d; attn_k_norm: d; "
+                   "attn_norm_2 d; attn_norm_2: d; " +
                    BERT_NORMS + "; ffn_up d 2*f; ffn_down f d; ffn_down: d": "True"}},
     "t5encoder": {
         "keys": {**RMS, **LENGTHS, "attention.causal": "False", "attention.relative_buckets_count": "32", "pooling_type": "1"},
-        "embeds": True, "gelu": True, "sizes": dict(kv="h", hd="24"), "stack": "enc.", "head": "token_embd d v; enc.output_norm d",
+        "embeds": True, "gelu": True, "sizes": dict(kv="h", hd="24"), "stack": "enc.", "prompt": 200, "head": "token_embd d v; enc.output_norm d",
         "blocks": {T5_BLOCK + "; ffn_gate d f": "True", "attn_rel_b h 32": "i == 0"}},
     "t5encoder:relu": {
         "keys": {**RMS, **LENGTHS, "attention.causal": "False", "attention.relative_buckets_count": "12", "pooling_type": "1"},
-        "embeds": True, "sizes": dict(kv="h", hd="24"), "stack": "enc.", "head": "token_embd d v; enc.output_norm d; output d v",
+        "embeds": True, "sizes": dict(kv="h", hd="24"), "stack": "enc.", "prompt": 200, "head": "token_embd d v; enc.output_norm d; output d v",
         "blocks": {T5_BLOCK + "; attn_rel_b h 12": "True"}},
     "rwkv6": {"keys": {**LAYER, **RWKV6_KEYS, "token_shift_count": "2", "rescale_every_n_layers": "2"}, "head": RWKV_HEAD, "sizes": RWKV_SIZES,
               "blocks": {RWKV6_MIX + RWKV_NORMS + "time_mix_lerp_fused d 1 1 5; time_mix_first s d//s; time_mix_key d d; time_mix_value d d; "

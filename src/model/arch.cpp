@@ -265,6 +265,9 @@ Value Recorder::row(const std::string& name, int columns, int index, int all) {
     const std::string found = t ? format("is {} x {}", t->dim[0], rows_in(*t)) : "is missing";
     fail(Code::Malformed, format("tensor '{}' {}; architecture {} needs it as {} x {}", prefix_ + name, found,
                                  config.arch, columns, all));
+  } else if (info(t->type).block > 1) {
+    fail(Code::Unsupported,
+         format("tensor '{}' is {}; rows of it are read as plain numbers", t->name, info(t->type).name));
   } else {
     used_[t->name][index] = 1;
   }
