@@ -54,7 +54,8 @@ def entry_of(value):
     if isinstance(value, str):
         return gguf_file.entry(gguf_file.STRING, value)
     if isinstance(value, list):
-        return gguf_file.entry(gguf_file.ARRAY, (gguf_file.I32, value))
+        kind = gguf_file.F32 if any(isinstance(one, float) for one in value) else gguf_file.I32
+        return gguf_file.entry(gguf_file.ARRAY, (kind, value))
     kind = {bool: gguf_file.BOOL, int: gguf_file.U32, float: gguf_file.F32}[type(value)]
     return gguf_file.entry(kind, value)
 

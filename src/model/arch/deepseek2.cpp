@@ -1,12 +1,14 @@
 // DeepSeek-V2 and -V3, and models built like them: keys and values of all heads are products of one short
 // vector per position, and the cache holds only that vector; experts in groups, and shared ones for every
 // row. DeepSeek-AI, "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts Language Model",
-// 2024; "DeepSeek-V3 Technical Report", 2024.
+// 2024; "DeepSeek-V3 Technical Report", 2024. Mistral Small 4 (mistral4): Mistral AI, 2026.
 #include <algorithm>
 #include <cmath>
 
 #include "base/fixed_math.h"
+#include "base/format.h"
 #include "model/arch/nextn.h"
+#include "model/arch/sparse.h"
 
 namespace gimbal::arch {
 namespace {
@@ -102,26 +104,17 @@ Value attention_block(Recorder& m, const Latent& a, Value angles, Value x) {
 struct Deepseek2Layers {
   Latent attention;
   Value angles;
-  int dense;  // layers without experts, the first ones
-  Experts experts;
-  int shared;  // width of the shared expert
+  SparseLayers feed_forward;
 };
 
 Deepseek2Layers read_deepseek2_layers(Recorder& m) {
-  Deepseek2Layers l{read_latent(m), angles_of(m), m.hyper.count("leading_dense_block_count", 0, 0),
-                    read_experts(m, {.normalised = false}), 0};
-  l.shared = bounded(m, "expert_shared_count and the width of an expert",
-                     int64_t(m.hyper.count("expert_shared_count")) * l.experts.width);
-  return l;
+  return {read_latent(m), angles_of(m), read_sparse(m, {.normalised = false})};
 }
 
 Value layer(Recorder& m, const Deepseek2Layers& l, int i, Value x) {
   ProgramBuilder& p = m.p;
   x = p.add(x, attention_block(m, l.attention, l.angles, rms_norm(m, "attn_norm", x)));
-  const Value y = rms_norm(m, "ffn_norm", x);
-  if (i < l.dense) return p.add(x, glu(m, y));
-  const Value mixed = mixture(m, l.experts, y);
-  return p.add(x, p.add(mixed, glu(m, y, OpKind::SwiGlu, "_shexp", l.shared)));
+  return p.add(x, sparse_feed_forward(m, l.feed_forward, i, rms_norm(m, "ffn_norm", x)));
 }
 
 void record_deepseek2(Recorder& m) {
@@ -134,6 +127,28 @@ void record_deepseek2(Recorder& m) {
   logits_and_states(m, x);
 }
 
+// DeepSeek-V3.2 attends to the positions that an indexer ranks highest, `top_k` of them, which are all
+// positions in a context that is no longer. DeepSeek-AI, "DeepSeek-V3.2: Pushing the Frontier of Open Large
+// Language Models", 2025.
+void record_deepseek32(Recorder& m) {
+  const int chosen = m.hyper.count("attention.indexer.top_k");
+  if (m.options.context > chosen)
+    m.hyper.fail(Code::Usage,
+                 format("a context of {} positions is more than the {} that the model's indexer "
+                        "chooses, and this version has no indexer; use a context of {} (--ctx {})",
+                        m.options.context, chosen, chosen, chosen));
+  const Deepseek2Layers l = read_deepseek2_layers(m);
+  Value x = token_embedding(m);
+  for (int i = 0; i < m.config.layers && !m.failed(); i++) {
+    m.layer(i);
+    for (const char* part : {"indexer.k_norm.weight", "indexer.k_norm.bias", "indexer.proj.weight",
+                             "indexer.attn_k.weight", "indexer.attn_q_b.weight"})
+      m.leave_out(part);
+    x = layer(m, l, i, x);
+  }
+  logits(m, rms_norm(m, "output_norm", wanted(m, x)));
+}
+
 void record_deepseek2_nextn(Recorder& m) {
   const Deepseek2Layers l = read_deepseek2_layers(m);
   const Nextn n = begin_nextn(m);
@@ -144,7 +159,9 @@ const ModelArch deepseek2_nextn{"deepseek2", record_deepseek2_nextn, configure_n
 
 }  // namespace
 
-extern const ModelArch deepseek2;
+extern const ModelArch deepseek2, mistral4, deepseek32;
 const ModelArch deepseek2{"deepseek2", record_deepseek2, configure_without_nextn, false, &deepseek2_nextn};
+const ModelArch mistral4{"mistral4", record_deepseek2, configure_without_nextn};
+const ModelArch deepseek32{"deepseek32", record_deepseek32, configure_without_nextn};
 
 }  // namespace gimbal::arch
