@@ -4,6 +4,7 @@ A description is a dict:
   keys     beyond COMMON, without the architecture's prefix; a text is an expression, "=text" a text
   sizes    changes to SIZES of both seeds; `per layer` values are expressions of i, the layer's number
   embeds   the answer is an embedding, not logits; gelu: llama.cpp's table of GELU makes its answers inexact
+  stack    before the names of layers; prompt: tokens, where the usual few do not show everything
   head     tensors of the whole model; blocks: {group of tensors: condition on i}
 Tensors are "name shape", shapes in the order of the file, as expressions of the sizes. Names get ".weight", after a colon
 ".bias", and nothing after "!".
@@ -54,6 +55,23 @@ DELTA_KEYS = {"ssm.conv_kernel": "conv", "ssm.inner_size": "hv*s", "ssm.state_si
 DELTA_SIZES = dict(conv="4", s="16", hk="2", hv="4", h="4", kv="2", d="48", hd="32", rot="16", l="4")
 GATED = "attn_q d 2*h*hd; attn_k d kv*hd; attn_v d kv*vd; attn_output h*vd d" + QK_NORM
 POST_BOTH = "post_attention_norm d; post_ffw_norm d; "
+BERT_HEAD = "token_embd d v; token_embd_norm d; token_embd_norm: d; token_types d 2"
+BERT_NORMS = ("attn_output d d; attn_output: d; attn_output_norm d; attn_output_norm: d; layer_output_norm d; "
+              "layer_output_norm: d")
+T5_BLOCK = ("attn_norm d; attn_q d h*hd; attn_k d kv*hd; attn_v d kv*vd; attn_o h*vd d; ffn_norm d; ffn_up d f; ffn_down f d")
+RWKV6_MIX = ("time_mix_w1 d 5*x; time_mix_w2 x d 5; time_mix_lerp_x d 1 1; time_mix_decay d; time_mix_decay_w1 d dx; time_mix_decay_w2 dx d; "
+             "time_mix_receptance d d; time_mix_gate d d; time_mix_output d d; ")
+RWKV6_KEYS = {"wkv.head_size": "s", "time_mix_extra_dim": "x", "time_decay_extra_dim": "dx"}
+RWKV7_MIX = ("time_mix_w0 d; time_mix_w1 d lw; time_mix_w2 lw d; time_mix_a0 d; time_mix_a1 d la; time_mix_a2 la d; time_mix_v0 d; "
+             "time_mix_v1 d lv+(la-lv)*(i==0); time_mix_v2 lv+(la-lv)*(i==0) d; time_mix_k_k d; time_mix_k_a d; time_mix_r_k d; "
+             "time_mix_receptance d d; time_mix_key d d; time_mix_value d d; time_mix_output d d; ")
+RWKV7_KEYS = {"wkv.head_size": "s", "attention.decay_lora_rank": "lw", "attention.iclr_lora_rank": "la",
+              "attention.value_residual_mix_lora_rank": "lv", "attention.gate_lora_rank": "lg"}
+RWKV7_GATE = "time_mix_lerp_fused d 1 1 6; time_mix_g1 d lg; time_mix_g2 lg d; "
+RWKV_HEAD = TIED + "; output d v; output_norm: d; token_embd_norm d; token_embd_norm: d"
+RWKV_NORMS = "attn_norm d; attn_norm: d; attn_norm_2 d; attn_norm_2: d; time_mix_ln d; time_mix_ln: d; "
+# The peer's kernels of these states are right for heads of 64 alone on some CPUs.
+RWKV_SIZES = dict(s="64", d="128", h="0", kv="0", hd="s", x="7", dx="9", lw="9", la="7", lv="6", lg="11")
 GRANITE = {"attention.scale": "0.3", "embedding_scale": "3.0", "logit_scale": "4.0", "residual_scale": "0.4"}
 
 YARN = {"rope.scaling.type": "=yarn", "rope.scaling.factor": "8.0", "rope.scaling.original_context_length": "32"}
@@ -434,4 +452,56 @@ ARCHS = {
         "blocks": {NORM + ATTENTION + QK_NORM + "; " + POST_BOTH + FFN: "True"}},
     "qwen3:embedding": {**decoder(NORM + ATTENTION + QK_NORM + "; " + FFN, TIED, {**LENGTHS, "pooling_type": "3"}, sizes=dict(hd="24")),
                         "embeds": True},
+    "nomic-bert-moe": {
+        "keys": {**LAYER, **EXPERTS, "attention.causal": "False", "pooling_type": "1", "moe_every_n_layers": "2"}, "embeds": True,
+        "gelu": True, "sizes": dict(kv="h"), "head": BERT_HEAD,
+        "blocks": {"attn_qkv d 3*d; attn_qkv: 3*d; " + BERT_NORMS: "True", "ffn_up d f; ffn_up: f; ffn_down f d; ffn_down: d": "i % 2 == 0",
+                   "ffn_gate_inp d e; ffn_up_exps d f e; ffn_down_exps f d e": "i % 2 == 1"}},
+    "jina-bert-v3": {
+        "keys": {**LAYER, "attention.causal": "False", "pooling_type": "1"}, "embeds": True, "gelu": True, "sizes": dict(kv="h"),
+        "head": BERT_HEAD,
+        "blocks": {"attn_qkv d 3*d; attn_qkv: 3*d; " + BERT_NORMS + "; ffn_up d f; ffn_up: f; ffn_down f d; ffn_down: d": "True"}},
+    "eurobert": {"keys": {**RMS, "attention.causal": "False", "pooling_type": "1"}, "embeds": True, "head": TIED,
+                 "blocks": {NORM + ATTENTION + "; " + FFN: "True"}},
+    "neo-bert": {"keys": {**RMS, "attention.causal": "False", "pooling_type": "2"}, "embeds": True, "sizes": dict(kv="h"),
+                 "head": "token_embd d v; enc.output_norm d",
+                 "blocks": {NORM + "attn_qkv d (h+2*kv)*hd; attn_output d d; ffn_norm d; ffn_up d 2*f; ffn_down f d": "True"}},
+    "llama-embed": {**decoder(NORM + ATTENTION + "; " + FFN, HEAD, {"attention.causal": "False", "pooling_type": "1"}), "embeds": True},
+    "llama-embed:experts": {**decoder(NORM + ATTENTION + "; ffn_norm d; " + MOE, TIED,
+                                      {**EXPERTS, "attention.causal": "False", "pooling_type": "3"}, sizes=dict(fe="f")), "embeds": True},
+    "jina-bert-v2": {
+        "keys": {**LAYER, "attention.causal": "False", "pooling_type": "1"}, "embeds": True, "gelu": True, "sizes": dict(kv="h"),
+        "head": BERT_HEAD, "blocks": {"attn_q d d; attn_k d d; attn_v d d" + QKV_BIAS + "; " + BERT_NORMS + "; " + GLU + "; ffn_down: d": "True"}},
+    "jina-bert-v2:code": {
+        "keys": {**LAYER, "attention.causal": "False", "pooling_type": "1"}, "embeds": True, "gelu": True, "sizes": dict(kv="h", h="6", d="48"),
+        "head": BERT_HEAD,
+        "blocks": {"attn_q d d; attn_k d d; attn_v d d" + QKV_BIAS + "; attn_q_norm d; attn_q_norm: d; attn_k_norm d; attn_k_norm: d; "
+                   "attn_norm_2 d; attn_norm_2: d; " +
+                   BERT_NORMS + "; ffn_up d 2*f; ffn_down f d; ffn_down: d": "True"}},
+    "t5encoder": {
+        "keys": {**RMS, **LENGTHS, "attention.causal": "False", "attention.relative_buckets_count": "32", "pooling_type": "1"},
+        "embeds": True, "gelu": True, "sizes": dict(kv="h", hd="24"), "stack": "enc.", "prompt": 200, "head": "token_embd d v; enc.output_norm d",
+        "blocks": {T5_BLOCK + "; ffn_gate d f": "True", "attn_rel_b h 32": "i == 0"}},
+    "t5encoder:relu": {
+        "keys": {**RMS, **LENGTHS, "attention.causal": "False", "attention.relative_buckets_count": "12", "pooling_type": "1"},
+        "embeds": True, "sizes": dict(kv="h", hd="24"), "stack": "enc.", "prompt": 200, "head": "token_embd d v; enc.output_norm d; output d v",
+        "blocks": {T5_BLOCK + "; attn_rel_b h 12": "True"}},
+    "rwkv6": {"keys": {**LAYER, **RWKV6_KEYS, "token_shift_count": "2", "rescale_every_n_layers": "2"}, "head": RWKV_HEAD, "sizes": RWKV_SIZES,
+              "blocks": {RWKV6_MIX + RWKV_NORMS + "time_mix_lerp_fused d 1 1 5; time_mix_first s d//s; time_mix_key d d; time_mix_value d d; "
+                         "channel_mix_lerp_k d 1 1; channel_mix_lerp_r d 1 1; channel_mix_key d f; channel_mix_value f d; "
+                         "channel_mix_receptance d d": "True"}},
+    "rwkv6:parts": {"keys": {**LAYER, **RWKV6_KEYS, "token_shift_count": "2"}, "head": RWKV_HEAD, "sizes": dict(RWKV_SIZES, s="32", d="96"),
+                    "blocks": {RWKV6_MIX + RWKV_NORMS + "time_mix_lerp_w d 1 1; time_mix_lerp_k d 1 1; time_mix_lerp_v d 1 1; "
+                               "time_mix_lerp_r d 1 1; time_mix_lerp_g d 1 1; time_mix_first s d//s; time_mix_key d d; time_mix_value d d; "
+                               "channel_mix_lerp_k d 1 1; channel_mix_lerp_r d 1 1; channel_mix_key d f; channel_mix_value f d; "
+                               "channel_mix_receptance d d": "True"}},
+    "rwkv6qwen2": {"keys": {**RMS, **RWKV6_KEYS, "token_shift_count": "1"}, "head": HEAD, "sizes": dict(RWKV_SIZES, d="192", kv="1", h="3"),
+                   "blocks": {RWKV6_MIX + "attn_norm d; time_mix_lerp_fused d 1 1 5; time_mix_key d kv*s; time_mix_key: kv*s; "
+                              "time_mix_value d kv*s; time_mix_value: kv*s; time_mix_receptance: d; " + FFN: "True"}},
+    "rwkv7": {"keys": {**LAYER, **RWKV7_KEYS, "token_shift_count": "2"}, "head": RWKV_HEAD, "sizes": RWKV_SIZES,
+              "blocks": {RWKV7_MIX + RWKV7_GATE + RWKV_NORMS + "channel_mix_lerp_k d 1 1; channel_mix_key d f; channel_mix_value f d": "True"}},
+    "arwkv7": {"keys": {**RMS, **RWKV7_KEYS, "token_shift_count": "1"}, "head": HEAD, "sizes": RWKV_SIZES,
+               "blocks": {RWKV7_MIX + RWKV7_GATE + "attn_norm d; time_mix_ln d; time_mix_ln: d; " + FFN: "True"}},
+    "arwkv7:ungated": {"keys": {**RMS, **RWKV7_KEYS, "token_shift_count": "1", "attention.gate_lora_rank": "0"}, "head": HEAD, "sizes": RWKV_SIZES,
+                       "blocks": {RWKV7_MIX + "time_mix_lerp_fused d 1 1 5; attn_norm d; " + FFN: "True"}},
 }

@@ -5,11 +5,13 @@ compares one batch with single tokens. Embeddings are compared by peer.cpp.
 
   scripts/oracle/logits.py llama qwen2        these architectures (scripts/oracle/architectures.py describes them)
   scripts/oracle/logits.py                    all of them
-  scripts/oracle/logits.py --update           all of them, and the table in docs/models.md
+  scripts/oracle/logits.py --update           all of them, and the table in docs/models.md; with names, only their rows
   scripts/oracle/logits.py --keep DIR llama   leave the files there
+  scripts/oracle/logits.py --write llama      what llama.cpp says, for peer_architectures_test of a clone
 """
 import argparse
 import array
+import base64
 import gzip
 import json
 import math
@@ -21,6 +23,7 @@ import sys
 import tempfile
 
 import architectures
+import plain_weights
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.normpath(os.path.join(HERE, "..", ".."))
@@ -29,6 +32,7 @@ import gguf_file  # noqa: E402
 import install  # noqa: E402
 
 PROMPT, GREEDY, CONTEXT = 24, 12, 256
+LEAST_MARGIN = 0.02  # of greedy tokens that are written down
 EMBEDDING_TOLERANCE = 1e-5  # of 1 - cosine
 MARKS = ("<!-- oracle: written by scripts/oracle/logits.py --update -->", "<!-- oracle: end -->")
 
@@ -78,9 +82,15 @@ def values(name, dimensions, rng):
         numbers = (rng.uniform(0.5, 1.5) for _ in range(count))
     elif base.startswith(("rope_freqs", "rope_factors")):
         numbers = (rng.uniform(1, 4) for _ in range(count))
+    elif base in ("time_mix_w0.weight", "time_mix_decay.weight"):
+        numbers = (rng.uniform(-5, 0.5) for _ in range(count))
+    elif "_lerp_" in base:
+        numbers = (rng.uniform(0, 1) for _ in range(count))
+    elif base in ("time_mix_first.weight", "time_mix_k_k.weight", "time_mix_k_a.weight", "time_mix_r_k.weight"):
+        numbers = (rng.gauss(0.5, 0.3) for _ in range(count))
     elif base.endswith("bias"):
         numbers = (rng.gauss(0, 0.2) for _ in range(count))
-    elif "norm" in base or base == "ffn_norm":
+    elif "norm" in base or base in ("ffn_norm", "time_mix_ln.weight"):
         numbers = (1 + rng.gauss(0, 0.2) for _ in range(count))
     elif base in ("token_embd.weight", "position_embd.weight", "attn_sinks.weight"):
         numbers = (rng.gauss(0, 1) for _ in range(count))
@@ -90,29 +100,39 @@ def values(name, dimensions, rng):
     return array.array("f", numbers).tobytes()
 
 
-def make_file(path, name, seed):
-    """A file of the architecture; the same one every time."""
-    description = architectures.ARCHS[name]
-    arch = name.split(":")[0]
-    sizes = sizes_of(description, seed)
+def vocabulary_of_tok512():
     with gzip.open(os.path.join(ROOT, "tests", "data", "vocab", "tok512.gguf.gz")) as packed, \
             tempfile.NamedTemporaryFile(suffix=".gguf") as plain:
         plain.write(packed.read())
         plain.flush()
         vocabulary = gguf_file.read_metadata(plain.name)
-    metadata = {"general.architecture": entry_of(arch), "general.name": entry_of("oracle")}
+    return {key: raw for key, raw in vocabulary.items() if key.startswith("tokenizer.")}
+
+
+def contents(name, seed):
+    """Sizes, own keys with their values, and (tensor, dimensions), of a file of the architecture."""
+    description = architectures.ARCHS[name]
+    arch = name.split(":")[0]
+    sizes = sizes_of(description, seed)
+    keys = {"general.architecture": arch, "general.name": "oracle"}
     for key, value in {**architectures.COMMON, **description["keys"]}.items():
-        metadata[f"{arch}.{key}"] = entry_of(value[1:] if value.startswith("=") else eval(value, {}, sizes) if " for " not in value
-                                             else eval(value, dict(sizes), {}))
-    metadata.update({key: raw for key, raw in vocabulary.items() if key.startswith("tokenizer.")})
+        keys[f"{arch}.{key}"] = (value[1:] if value.startswith("=") else eval(value, {}, sizes) if " for " not in value
+                                 else eval(value, dict(sizes), {}))
     if "bert" in arch:
-        metadata["tokenizer.ggml.token_type_count"] = entry_of(2)
-    rng = random.Random(f"{name} {seed}")
+        keys["tokenizer.ggml.token_type_count"] = 2
     tensors = list(tensors_of(description["head"], "", sizes, 0))
     for i in range(sizes["l"]):
         for group, condition in description["blocks"].items():
             if eval(condition, {}, {**sizes, "i": i}):
-                tensors += tensors_of(group, f"blk.{i}.", sizes, i)
+                tensors += tensors_of(group, f"{description.get('stack', '')}blk.{i}.", sizes, i)
+    return sizes, keys, tensors
+
+
+def make_file(path, name, seed):
+    """A file of the architecture; the same one every time."""
+    sizes, keys, tensors = contents(name, seed)
+    rng = random.Random(f"{name} {seed}")
+    metadata = {**vocabulary_of_tok512(), **{key: entry_of(value) for key, value in keys.items()}}
     gguf_file.write(path, metadata, [(n, d, 0, values(n, d, rng)) for n, d in tensors])
     return sizes["v"]
 
@@ -136,16 +156,51 @@ def crossval(program, peer, path, tokens):
     return answer
 
 
-def peer_embedding(peer, path, tokens):
+def ask(peer, what, path, number, tokens):
     done = subprocess.run(
-        [install.program(peer, os.path.join(HERE, "peer.cpp")), peer.all_libraries, "embed", path, str(CONTEXT), "0"],
+        [install.program(peer, os.path.join(HERE, "peer.cpp")), peer.all_libraries, what, path, str(CONTEXT), str(number)],
         input=struct.pack(f"<{len(tokens) + 1}i", len(tokens), *tokens), stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
         env={**os.environ, "LD_LIBRARY_PATH": peer.all_libraries})
     if done.returncode != 0:
         raise ValueError((done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"])[-1])
+    return done.stdout[4:]
+
+
+def peer_embedding(peer, path, tokens):
     numbers = array.array("f")
-    numbers.frombytes(done.stdout[4:])
+    numbers.frombytes(ask(peer, "embed", path, 0, tokens))
     return numbers
+
+
+def write_golden(name, peer, folder):
+    """What the peer says of a file with plain weights: tests/data/peer/architectures/<name>.json."""
+    sizes, keys, tensors = contents(name, 0)
+    tensors = [(n, d, *plain_weights.range_of(n, d)) for n, d in tensors]
+    path = os.path.join(folder, "plain.gguf")
+    metadata = {**vocabulary_of_tok512(), **{key: entry_of(value) for key, value in keys.items()}}
+    gguf_file.write(path, metadata, [(n, d, 0, plain_weights.values(n, d, middle, spread)) for n, d, middle, spread in tensors])
+    golden = {"reference_engine": f"llama.cpp of node-llama-cpp {install.VERSION}", "metadata": keys, "tensors": [list(tensor) for tensor in tensors]}
+    for attempt in range(20):
+        rng = random.Random(f"{name} {attempt}")
+        golden["tokens"] = [1] + [rng.randrange(3, sizes["v"]) for _ in range(prompt_of(name) - 1)]
+        if architectures.ARCHS[name].get("embeds"):
+            golden["embedding"] = base64.b64encode(ask(peer, "embed", path, 0, golden["tokens"])).decode()
+            break
+        answer = ask(peer, "logits", path, GREEDY, golden["tokens"])
+        at = 4 * sizes["v"]
+        steps = list(struct.iter_unpack("<if", answer[at:]))
+        golden.update(logits=base64.b64encode(answer[:at]).decode(), greedy=[token for token, _ in steps],
+                      margin=min(margin for _, margin in steps))
+        if golden["margin"] >= LEAST_MARGIN:
+            break
+    else:
+        raise install.Problem(f"{name}: of no prompt are the greedy tokens far from the next best ones")
+    out = os.path.join(ROOT, "tests", "data", "peer", "architectures", name.replace(":", "-") + ".json")
+    os.makedirs(os.path.dirname(out), exist_ok=True)
+    with open(out, "w", encoding="utf-8") as file:
+        json.dump(golden, file, separators=(",", ":"))
+        file.write("\n")
+    print(f"{out}: {os.path.getsize(out)} bytes")
 
 
 def gimbal_logits(program, path, tokens, batch):
@@ -193,18 +248,26 @@ def compare_embeddings(label, peer, program, path, tokens):
     return row + [f"1 - cosine {max(far, 0):.0e}", "", "same bits" if ours == beside else "differs"], agrees
 
 
+def prompt_of(name):
+    return architectures.ARCHS[name].get("prompt", PROMPT)
+
+
+def label_of(name, seed):
+    return f"`{name}` {seed + 1}"
+
+
 def compare(name, seed, peer, program, folder):
     """A row of the table: [architecture, spread, difference, greedy, batch against single], and whether gimbal knows it and agrees."""
     path = os.path.join(folder, f"{name.replace(':', '-')}-{seed + 1}.gguf")
-    label = f"`{name}` {seed + 1}"
+    label = label_of(name, seed)
     width = make_file(path, name, seed)
     rng = random.Random(seed)
-    tokens = [1] + [rng.randrange(3, width) for _ in range(PROMPT - 1)]
+    tokens = [1] + [rng.randrange(3, width) for _ in range(prompt_of(name) - 1)]
     try:
         if architectures.ARCHS[name].get("embeds"):
             return compare_embeddings(label, peer, program, path, tokens)
         found = crossval(program, peer, path, tokens)
-        ours = gimbal_logits(program, path, tokens, PROMPT)
+        ours = gimbal_logits(program, path, tokens, len(tokens))
         alone = gimbal_logits(program, path, tokens, 1)
     except ValueError as error:
         unknown = any(words in str(error) for words in ("not supported", "not known", "not computed"))
@@ -221,10 +284,15 @@ def compare(name, seed, peer, program, folder):
 
 
 def update_page(rows):
+    """Of architectures that were not asked for, the page's rows stay."""
     page = os.path.join(ROOT, "docs", "models.md")
     with open(page, encoding="utf-8") as file:
         text = file.read()
     begin, end = text.index(MARKS[0]) + len(MARKS[0]), text.index(MARKS[1])
+    known = {row[0]: row for row in ([cell.strip() for cell in line.split("|")[1:-1]] for line in text[begin:end].splitlines() if "`" in line)}
+    known.update({row[0]: row for row in rows})
+    labels = [label_of(name, seed) for name in architectures.ARCHS for seed in range(2)]
+    rows = [known[label] for label in labels if label in known]
     table = ["| file | spread of the logits | largest difference, share of what rounding explains | greedy tokens | batch against single |",
              "|---|---|---|---|---|"] + ["| " + " | ".join(row) + " |" for row in rows]
     with open(page, "w", encoding="utf-8") as file:
@@ -236,6 +304,7 @@ def main():
     parser.add_argument("archs", nargs="*", help="architectures; all when none is given")
     parser.add_argument("--update", action="store_true", help="write the table in docs/models.md")
     parser.add_argument("--keep", metavar="DIR", help="leave the files there")
+    parser.add_argument("--write", action="store_true", help="write what llama.cpp says into tests/data/peer/architectures")
     parser.add_argument("--gimbal", default=os.path.join(ROOT, "build", "release", "gimbal"))
     parser.add_argument("--work", default=os.path.join(ROOT, "build", "compare"), help="where the peer is installed")
     arguments = parser.parse_args()
@@ -247,6 +316,10 @@ def main():
     with tempfile.TemporaryDirectory(dir=arguments.work) as scratch:
         folder = arguments.keep or scratch
         os.makedirs(folder, exist_ok=True)
+        if arguments.write:
+            for name in arguments.archs:
+                write_golden(name, peer, folder)
+            return 0
         for name in arguments.archs or architectures.ARCHS:
             for seed in range(2):
                 row, agrees = compare(name, seed, peer, arguments.gimbal, folder)

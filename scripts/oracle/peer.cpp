@@ -1,9 +1,10 @@
-// Asks the packaged llama.cpp through its C API: token ids and texts of a vocabulary, or numbers of a model. Logits
-// and greedy tokens are compared by `gimbal crossval`. The oracle scripts build it (bench/compare/install.py) and talk to it through its standard input and output, in
+// Asks the packaged llama.cpp through its C API: token ids and texts of a vocabulary, or numbers of a model. `gimbal
+// crossval` compares logits and greedy tokens; this gives them to be written down. The oracle scripts build it (bench/compare/install.py) and talk to it through its standard input and output, in
 // little-endian 32-bit numbers.
 //
 // Usage: peer LIBRARY_FOLDER tokenize VOCABULARY   stdin: texts, each {bytes, text}; stdout: see answer()
 //        peer LIBRARY_FOLDER embed MODEL CONTEXT 0         stdin: {count, ids}; stdout: width, values
+//        peer LIBRARY_FOLDER logits MODEL CONTEXT GREEDY   stdin: {count, ids}; stdout: see continued()
 //        peer LIBRARY_FOLDER judge MODEL CONTEXT THREADS   stdin: {count, ids} of a prompt, then of an answer, again
 //                                                                 and again; stdout: see judge()
 //        peer LIBRARY_FOLDER losses MODEL CONTEXT THREADS  stdin: {count, ids}, again and again; stdout: see losses()
@@ -143,6 +144,35 @@ void embed(llama_model* model, int size) {
   llama_free(context);
 }
 
+// The width and the logits behind the tokens; then GREEDY tokens, each with its logit's distance to the next
+// best one. The cache is in f32.
+void continued(llama_model* model, int size, int greedy) {
+  llama_context_params wanted = llama_context_default_params();
+  wanted.n_ctx = wanted.n_batch = wanted.n_ubatch = uint32_t(size);
+  wanted.n_threads = wanted.n_threads_batch = 1;
+  wanted.type_k = wanted.type_v = GGML_TYPE_F32;
+  wanted.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  llama_context* context = llama_init_from_model(model, wanted);
+  if (context == nullptr) fail("no context");
+  std::vector<llama_token> tokens = given_tokens();
+  const int width = llama_vocab_n_tokens(llama_model_get_vocab(model));
+  decode(context, tokens.data(), int(tokens.size()), 0, int(tokens.size()) - 1);
+  put(width);
+  std::fwrite(llama_get_logits_ith(context, -1), sizeof(float), size_t(width), stdout);
+  for (int i = 0; i < greedy; ++i) {
+    const float* row = llama_get_logits_ith(context, -1);
+    llama_token best = llama_token(std::max_element(row, row + width) - row);
+    float next = -INFINITY;
+    for (int id = 0; id < width; ++id)
+      if (id != best) next = std::max(next, row[id]);
+    const float above = row[best] - next;
+    put(best);
+    std::fwrite(&above, sizeof above, 1, stdout);
+    decode(context, &best, 1, int(tokens.size()) + i, 0);
+  }
+  llama_free(context);
+}
+
 // The context that a person gets who names its size and the number of threads.
 llama_context* usual_context(llama_model* model, int size, int threads) {
   llama_context_params wanted = llama_context_default_params();
@@ -223,9 +253,10 @@ int main(int argc, char** argv) {
   if (model == nullptr) fail(std::string(argv[3]) + " cannot be loaded");
   if (tokens) tokenize(llama_model_get_vocab(model));
   else if (argc == 6 && std::strcmp(argv[2], "embed") == 0) embed(model, std::atoi(argv[4]));
+  else if (argc == 6 && std::strcmp(argv[2], "logits") == 0) continued(model, std::atoi(argv[4]), std::atoi(argv[5]));
   else if (argc == 6 && std::strcmp(argv[2], "judge") == 0) judge(model, std::atoi(argv[4]), std::atoi(argv[5]));
   else if (argc == 6 && std::strcmp(argv[2], "losses") == 0) losses(model, std::atoi(argv[4]), std::atoi(argv[5]));
-  else fail("it does tokenize, embed, judge and losses; the last three need a context size and a number");
+  else fail("it does tokenize, embed, logits, judge and losses; the last four need a context size and a number");
   llama_model_free(model);
   return 0;
 }

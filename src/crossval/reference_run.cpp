@@ -111,6 +111,7 @@ class Interpreter {
       const auto put = [&](size_t i, int32_t v) { std::memcpy(bytes.data() + 4 * i, &v, 4); };
       if (in.kind == StepInput::Kind::Rows)
         for (size_t i = 0; i < rows.size(); i++) in.fill(rows[i], bytes.data() + i * in.row_bytes);
+      else if (in.kind == StepInput::Kind::Constant) in.fill(StepRow{}, bytes.data());
       else if (in.kind == StepInput::Kind::Wanted)
         for (int i = 0; i < rows_; i++) put(size_t(i), i);
       else

@@ -77,7 +77,8 @@ constexpr gimbal_kernel_info claims(const char* name, OpKind op, DTypeSet format
     case OpKind::Attention:
       k.in[1] = k.in[2] = cache, k.in[3] = k.in[4] = k.in[5] = k.in[6] = i32, k.in[7] = f32;
       k.params = GIMBAL_PARAM_F(0) | GIMBAL_PARAM_F(1) | GIMBAL_PARAM_F(2) |  // scale, cap, alibi
-                 GIMBAL_PARAM_I(1) | GIMBAL_PARAM_I(2);                       // window, width of the values
+                 GIMBAL_PARAM_I(1) | GIMBAL_PARAM_I(2) |
+                 GIMBAL_PARAM_I(3);  // window, width of the values, distances
       limit(k, kHeadSizes);
       break;
     case OpKind::Route:
@@ -90,6 +91,10 @@ constexpr gimbal_kernel_info claims(const char* name, OpKind op, DTypeSet format
       break;
     case OpKind::Combine: k.in[2] = f32; break;  // the scales
     case OpKind::ShortConv: k.in[3] = k.in[4] = i32, k.in[5] = k.out[1] = f32; break;
+    case OpKind::GatedRule:
+      k.in[5] = k.in[6] = i32, k.in[7] = k.out[1] = f32;
+      k.params = GIMBAL_PARAM_I(0) | GIMBAL_PARAM_I(1), limit(k, kTwoWays);
+      break;
     case OpKind::DeltaRule: k.params = GIMBAL_PARAM_I(0), limit(k, kTwoWays); [[fallthrough]];
     case OpKind::SelectiveScan: k.in[6] = k.in[7] = i32, k.out[1] = f32; break;
     case OpKind::SelectRows: k.in[1] = i32; break;

@@ -322,6 +322,21 @@ void plan_delta_rule(OpPlan& o) {
   l.launch_all(groups_for(uint64_t(l.p.values) * l.p.heads, kLanes), o.out());
 }
 
+void plan_gated_rule(OpPlan& o) {
+  LaunchOf<gated_rule_params> l(o);
+  const gimbal_value &q = o.in(0), &v = o.in(3);
+  l.p.q_at = l.bind(q), l.p.decay_at = l.bind(o.in(1)), l.p.k_at = l.bind(o.in(2)), l.p.v_at = l.bind(v);
+  l.p.erases = o.op.inputs > 7;
+  l.p.erase_at = l.p.erases ? l.bind(o.in(7)) : l.bind_nothing();
+  l.bind_both(o.in(5), l.p.sequence_at, o.in(6), l.p.pages_at);
+  l.p.state_at = l.bind(o.in(4)), l.p.y_at = l.bind(o.out());
+  l.p.keys = uint32_t(q.dim[0]), l.p.heads = uint32_t(q.dim[1]);
+  l.p.values = uint32_t(v.dim[0]), l.p.few = uint32_t(v.dim[1]);
+  l.p.before = o.op.param.i[0] != 0, l.p.complement = o.op.param.i[1] != 0;
+  l.p.page = uint32_t(o.in(4).dim[0]), l.p.sequence_pages = uint32_t(o.in(6).dim[0]);
+  l.launch_all(groups_for(uint64_t(l.p.values) * l.p.heads, kLanes), o.out());
+}
+
 void plan_concat(OpPlan& o) {
   const bool two = o.op.inputs > 1;
   LaunchOf<concat_params> l(o);
@@ -369,11 +384,13 @@ void plan_select_rows(OpPlan& o) {
 void plan_attention(OpPlan& o) {
   const gimbal_value &q = o.in(0), &keys = o.in(1), &values = o.in(2), &pages = o.in(5);
   LaunchOf<attention_params> l(o);
-  l.p.has_seen = o.op.inputs > 6, l.p.has_sinks = o.op.inputs > 7;
+  l.p.distances = int32_t(o.op.param.i[3]);
+  l.p.has_seen = o.op.inputs > 6, l.p.has_sinks = o.op.inputs > 7 && l.p.distances == 0;
   l.p.q_at = l.bind(q), l.p.keys_at = l.bind(keys), l.p.values_at = l.bind(values);
-  l.p.position_at = l.bind(o.in(l.p.has_seen ? 6 : 3)), l.p.sequence_at = l.bind(o.in(4)),
-  l.p.pages_at = l.bind(pages);
-  l.p.sinks_at = l.p.has_sinks ? l.bind(o.in(7)) : l.bind_nothing();
+  if (l.p.has_seen) l.bind_both(o.in(3), l.p.position_at, o.in(6), l.p.seen_at);
+  else l.p.position_at = l.bind(o.in(3));
+  l.p.sequence_at = l.bind(o.in(4)), l.p.pages_at = l.bind(pages);
+  l.p.added_at = o.op.inputs > 7 ? l.bind(o.in(7)) : l.bind_nothing();
   l.p.y_at = l.bind(o.out());
   l.p.head_dim = uint32_t(q.dim[0]), l.p.heads = uint32_t(q.dim[1]), l.p.kv_heads = uint32_t(keys.dim[1]);
   l.p.value_dim = uint32_t(values.dim[0]);

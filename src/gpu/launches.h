@@ -66,6 +66,7 @@ void plan_combine(OpPlan&);
 void plan_short_conv(OpPlan&);
 void plan_selective_scan(OpPlan&);
 void plan_delta_rule(OpPlan&);
+void plan_gated_rule(OpPlan&);
 void plan_elementwise(OpPlan&);
 void plan_add_scaled(OpPlan&);
 void plan_select_rows(OpPlan&);

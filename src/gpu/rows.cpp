@@ -105,6 +105,7 @@ Rows make_rows(const std::string& backend, bool matrix_units) {
   add(OpKind::ShortConv, DType::F32, "short_conv", plan_short_conv);
   add(OpKind::SelectiveScan, DType::F32, "selective_scan", plan_selective_scan);
   add(OpKind::DeltaRule, DType::F32, "delta_rule", plan_delta_rule);
+  add(OpKind::GatedRule, DType::F32, "gated_rule", plan_gated_rule);
   add(OpKind::Slice, DType::F32, "slice", plan_concat);
   add(OpKind::Concat, DType::F32, "concat", plan_concat);
   add(OpKind::Rope, DType::F32, "rope", plan_rope);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 
 #include "base/format.h"
@@ -99,10 +100,10 @@ Result<Config> configure(const Metadata& metadata, const TensorTable& tensors, c
   return c;
 }
 
-void Recorder::layer(int index) {
+void Recorder::layer(int index, const char* stack) {
   layer_ = index;
-  prefix_ = format("blk.{}.", index);
-  p.scope(format("blk.{}", index));
+  prefix_ = format("{}blk.{}.", stack, index);
+  p.scope(format("{}blk.{}", stack, index));
   p.layer(index);
 }
 void Recorder::no_layer() {
@@ -149,6 +150,8 @@ const StoredTensor* Recorder::find(const std::string& name, Dims d) {
 
 // Of a tensor that is missing: no index. Nothing is loaded then.
 static uint32_t index_of(const StoredTensor* t) { return t ? t->index : WeightSource::kNone; }
+
+static int64_t rows_in(const StoredTensor& t) { return t.dim[1] * t.dim[2] * t.dim[3]; }
 
 Value Recorder::part(const std::string& name, Dims d, int64_t first, int rows, int64_t expert) {
   const StoredTensor* t = find(name, d);
@@ -228,9 +231,10 @@ Value Recorder::product(const std::string& name, int first, int rows, int all, V
       [&](Value a, int, Value b) { return p.linear(b, p.linear(a, x)); });
 }
 
-Value Recorder::one_product(const std::string& name, int rows, int index, int all, Value x) {
+Value Recorder::one_product(const std::string& name, int rows, int index, int all, Value x,
+                            std::optional<Value> bias) {
   const int columns = int(p.shape(x).dim[0]);
-  const Value y = p.linear(expert(name + ".weight", columns, rows, index, all), x);
+  const Value y = p.linear(expert(name + ".weight", columns, rows, index, all), x, bias);
   return adapted(
       name, y,
       [&](const std::string& a, int rank, const std::string& b) {
@@ -255,6 +259,35 @@ Value Recorder::expert_product(const std::string& name, int rows, int n, Value x
       });
 }
 
+Value Recorder::row(const std::string& name, int columns, int index, int all) {
+  const StoredTensor* t = stored(name);
+  if (!t || t->dim[0] != columns || rows_in(*t) != all) {
+    const std::string found = t ? format("is {} x {}", t->dim[0], rows_in(*t)) : "is missing";
+    fail(Code::Malformed, format("tensor '{}' {}; architecture {} needs it as {} x {}", prefix_ + name, found,
+                                 config.arch, columns, all));
+  } else if (info(t->type).block > 1) {
+    fail(Code::Unsupported,
+         format("tensor '{}' is {}; rows of it are read as plain numbers", t->name, info(t->type).name));
+  } else {
+    used_[t->name][index] = 1;
+  }
+  return p.vector(prefix_ + name, columns, {index_of(t), int64_t(index) * columns});
+}
+
+Value Recorder::head_product(const std::string& name, Value x) {
+  const Shape& s = p.shape(x);
+  const StoredTensor* t = stored(name);
+  if (!t || t->dim[0] * rows_in(*t) != s.dim[0] * s.dim[1])
+    fail(Code::Malformed,
+         format("tensor '{}' is missing, or does not have {} values for each of {} heads; architecture {} "
+                "needs it",
+                prefix_ + name, s.dim[0], s.dim[1], config.arch));
+  else used_[t->name][0] = rows_in(*t);
+  const Value weights =
+      p.matrix(prefix_ + name, Shape(t ? t->type : DType::F32, {s.dim[0], s.dim[1]}), {index_of(t)});
+  return p.expert_linear(weights, 1, x);
+}
+
 Value Recorder::vector(const std::string& name, int size) {
   const StoredTensor* t = find(name, {size, 1, 1});
   if (t) used_[t->name][0] = 1;
@@ -277,8 +310,27 @@ std::optional<float> Recorder::optional_number(const std::string& name) {
   return value;
 }
 
+std::vector<float> Recorder::read_values(const std::string& name, int columns, int rows) {
+  std::vector<float> values(size_t(columns) * size_t(rows));
+  const StoredTensor* t = find(name, {columns, rows, 1});
+  if (!t) return values;
+  used_[t->name][0] = rows;
+  auto bytes = file_.read(*t);
+  if (!bytes) {
+    if (!error_) error_ = bytes.error();
+    return values;
+  }
+  decode_tensor(t->type, bytes->data(), int64_t(values.size()), values.data());
+  for (float x : values)
+    if (!std::isfinite(x)) {
+      fail(Code::Malformed, format("tensor '{}' has a value that is no finite number", t->name));
+      break;
+    }
+  return values;
+}
+
 void Recorder::leave_out(const std::string& name) {
-  if (const StoredTensor* t = stored(name)) used_[t->name][0] = t->dim[1] * t->dim[2];
+  if (const StoredTensor* t = stored(name)) used_[t->name][0] = rows_in(*t);
 }
 
 // "blk.7.ffn_up.weight" is of layer 7; -1: of none.
@@ -303,9 +355,9 @@ std::optional<Error> Recorder::error() const {
     int64_t rows = 0;
     if (used != used_.end())
       for (const auto& [first, n] : used->second) rows += n;
-    if (rows == t.dim[1] * t.dim[2]) continue;
-    const std::string what = rows ? format("{} of {} rows of tensor {} are", t.dim[1] * t.dim[2] - rows,
-                                           t.dim[1] * t.dim[2], quoted(t.name))
+    const int64_t all = rows_in(t);
+    if (rows == all) continue;
+    const std::string what = rows ? format("{} of {} rows of tensor {} are", all - rows, all, quoted(t.name))
                                   : format("tensor {} is", quoted(t.name));
     return Error{Code::Unsupported,
                  format("{}: {} not a part of architecture {} as this version computes it; leaving it out "

@@ -50,7 +50,9 @@ class Recorder {
 
   // ---- weights. Names are taken from the current layer on: inside layer(3), "attn_q.weight" is
   // "blk.3.attn_q.weight".
-  void layer(int index);
+  // `stack`: before the name, of files with several stacks of layers: "enc." makes it
+  // "enc.blk.3.attn_q.weight".
+  void layer(int index, const char* stack = "");
   void no_layer();
   int current_layer() const { return layer_; }
   bool has(const std::string& name) const;
@@ -68,7 +70,13 @@ class Recorder {
   Value product(const std::string& name, int first, int rows, int all, Value x,
                 std::optional<Value> bias = {});
   // With one matrix of a tensor that holds `all` of them; likewise.
-  Value one_product(const std::string& name, int rows, int index, int all, Value x);
+  Value one_product(const std::string& name, int rows, int index, int all, Value x,
+                    std::optional<Value> bias = {});
+  // Row `index` of a tensor of `all` rows, whatever its dimensions after the first one. f32[columns]
+  Value row(const std::string& name, int columns, int index, int all);
+  // The product of each head of x [hd, heads, R] with its part of a tensor of hd * heads values. [1, heads,
+  // R]
+  Value head_product(const std::string& name, Value x);
   // As ProgramBuilder::expert_linear with experts(); likewise.
   Value expert_product(const std::string& name, int rows, int experts, Value x, std::optional<Value> routes,
                        std::optional<Value> bias = {});
@@ -77,6 +85,8 @@ class Recorder {
   std::optional<Value> optional_vector(const std::string& name, int size);
   // The value of a tensor with one element, read now: it becomes a constant of the program.
   std::optional<float> optional_number(const std::string& name);
+  // All values of a small matrix, read now; of a wrong one, zeros.
+  std::vector<float> read_values(const std::string& name, int columns, int rows);
   // Marks a tensor of the file as deliberately unused.
   void leave_out(const std::string& name);
   // Requires the use of this layer's tensors only, when recording a part of the file's model.
@@ -102,6 +112,8 @@ class Recorder {
   // An input of the architecture's own: `width` values per row.
   Value row_input(const std::string& name, DType type, int width,
                   std::function<void(const StepRow&, std::byte* to)> fill);
+  // Numbers that are the same in every step and in no file: f32[size].
+  Value constant(const std::string& name, std::vector<float> values);
   // Likewise, of the row's patch: for encoders of pictures.
   Value patch_input(const std::string& name, DType type, int width,
                     std::function<void(const PatchRow&, std::byte* to)> fill);

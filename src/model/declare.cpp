@@ -30,6 +30,15 @@ Value Recorder::row_input(const std::string& name, DType type, int width,
       {name, p.rows_input(name, type, width), StepInput::Kind::Rows, 0, 0, bytes, std::move(fill)});
 }
 
+Value Recorder::constant(const std::string& name, std::vector<float> values) {
+  if (auto there = declared(name)) return *there;
+  const Shape shape(DType::F32, {int64_t(values.size())});
+  return declare({name, p.input(name, shape), StepInput::Kind::Constant, 0, 0, 0,
+                  [values = std::move(values)](const StepRow&, std::byte* to) {
+                    std::memcpy(to, values.data(), values.size() * sizeof(float));
+                  }});
+}
+
 Value Recorder::tokens() {
   return row_input("tokens", DType::I32, 0,
                    [](const StepRow& r, std::byte* to) { put(to, std::max(0, r.token)); });

@@ -41,9 +41,10 @@ struct StepRow {
 // A value in Slot::Step that the runtime fills before each submit.
 struct StepInput {
   enum class Kind : uint8_t {
-    Rows,    // data for each row of the step, written by fill()
-    Wanted,  // i32: the rows with results, or those `offset` rows behind them
-    Pages,   // i32[table, sequences]: the pages of each sequence in one pool
+    Rows,      // data for each row of the step, written by fill()
+    Wanted,    // i32: the rows with results, or those `offset` rows behind them
+    Pages,     // i32[table, sequences]: the pages of each sequence in one pool
+    Constant,  // the same in every step, written by fill() of a row without meaning
   };
   std::string name;
   Value value;
@@ -51,7 +52,7 @@ struct StepInput {
   size_t pool = 0;                                               // Pages
   int offset = 0;                                                // Wanted
   size_t row_bytes = 0;                                          // Rows
-  std::function<void(const StepRow&, std::byte* to)> fill = {};  // Rows; allocates nothing
+  std::function<void(const StepRow&, std::byte* to)> fill = {};  // Rows, Constant; allocates nothing
 };
 
 // The outputs of a row.

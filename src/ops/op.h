@@ -104,6 +104,8 @@ struct OpParams {
 
 // KV caches are kept in pages of this many positions; attention walks the keys in tiles of the same size.
 inline constexpr int kPagePositions = 64;
+// The distances to each side for which Attention takes a bias.
+inline constexpr int kMaxDistances = 1024;
 // The longest attention head: kernels hold one row of it in a fixed-size buffer.
 inline constexpr int kMaxHeadDim = 1024;
 // A dot product is the sum, in order, of the sums of chunks of this many values.

@@ -158,9 +158,11 @@ Value ProgramBuilder::attention(Value q, Value keys, Value values, Value positio
   std::vector<Value> in = {q, keys, values, position, sequence, pages};
   if (how.seen) in.push_back(*how.seen);
   if (how.sinks) in.push_back(*how.sinks);
+  if (how.biases) in.push_back(*how.biases);
   const int64_t width = shape(values).dim[0];
   return record(OpKind::Attention, in,
-                {{how.scale, how.cap, how.alibi}, {0, how.window, width == shape(q).dim[0] ? 0 : width}});
+                {{how.scale, how.cap, how.alibi},
+                 {0, how.window, width == shape(q).dim[0] ? 0 : width, how.distances}});
 }
 
 Value ProgramBuilder::split_heads(Value x, int head_dim) {

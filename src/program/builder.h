@@ -70,6 +70,9 @@ class ProgramBuilder {
     float cap = 0, alibi = 0;  // 0: none
     // i32[2, rows], replaces the window; f32[heads], only with `seen`.
     std::optional<Value> seen{}, sinks{};
+    // In place of sinks, only with `seen`: f32[(2 * distances + 1) * heads].
+    std::optional<Value> biases{};
+    int distances = 0;
   };
   Value attention(Value q, Value keys, Value values, Value position, Value sequence, Value pages,
                   const Attend& how);

@@ -234,6 +234,7 @@ void Steps::write_inputs(const Batch& batch, const Bucket& bucket) {
       case StepInput::Kind::Rows:
         for (size_t i = 0; i < rows_.size(); i++) in.fill(rows_[i], at + i * in.row_bytes);
         break;
+      case StepInput::Kind::Constant: in.fill(StepRow{}, at); break;
       case StepInput::Kind::Wanted:
         for (size_t i = 0, wanted = 0; i < batch.rows.size(); i++)
           if (batch.rows[i].wants.any()) put(wanted++, int32_t(i) + in.offset);

@@ -77,5 +77,31 @@ TEST(Reference, StatesGoFromRowToRow) {
   near(memory.values, {4, 2.5, 3, 0.5});
 }
 
+// A head of two keys and one value; two sequences in turns, as above.
+TEST(Reference, AGatedRuleForgetsByKey) {
+  Tensor sequence = ints({3}, {0, 1, 0}), pages = ints({1, 2}, {1, 0}),
+         q = floats({2, 1, 3}, {1, 1, 1, 0, 0, 1}), k = floats({2, 1, 3}, {1, 0, 0, 1, 1, 0}),
+         decay = floats({2, 1, 3}, {0.5, 1, 0.25, 0.5, 1, 0}), v = floats({1, 1, 3}, {1, 2, 3}),
+         erase = floats({4, 1, 3}, {1, 1, -1, 0, 0, 1, 0, 1, 1, 0, 1, 2}), state = floats({2, 2}, {});
+  auto of = [&](OpParams p, bool erases) {
+    state.values = {8, 6, 4, 2};
+    std::vector<const Tensor*> in = {&q, &decay, &k, &v, &state, &sequence, &pages};
+    if (erases) in.push_back(&erase);
+    Tensor y{v.shape, std::vector<double>(3)};
+    run(OpKind::GatedRule, p, in, y, 3, nullptr, &state);
+    return y.values;
+  };
+  // Row 0: s = 4 / 2 + 1, 2. Row 1: s = 8 / 4, 6 / 2 + 2. Row 2: s = 3 + 3, 0.
+  near(of({}, false), {5, 2, 0});
+  near(state.values, {2, 5, 6, 0});
+  near(of({{}, {1}}, false), {6, 8, 2});  // of the state before the row
+  near(state.values, {2, 5, 6, 0});
+  near(of({{}, {0, 1}}, false), {4.5, 2, 0});  // keys of 1/2; 1/2; 0
+  near(state.values, {2, 4, 2.5, 0});
+  // Found: 4 + 2; 6; -3. Added back: -1 times it to the first key; 1 to the second; 1 and 2.
+  near(of({}, true), {-1, 2, -6});
+  near(state.values, {2, 11, -3, -6});
+}
+
 }  // namespace
 }  // namespace gimbal::reference

@@ -80,6 +80,8 @@ TEST(Reference, FunctionsOfOneValue) {
   near(of(OpKind::Gelu, {1, -1}), {0.841191990608, -0.158808009392}, 1e-11);
   near(of(OpKind::GeluErf, {1, -1, -2}), {0.841344746069, -0.158655253931, -0.0455002638964}, 1e-11);
   near(of(OpKind::SquaredRelu, {3, -3}), {9, 0});
+  near(of(OpKind::Relu, {3, -3}), {3, 0});
+  near(of(OpKind::Exp, {0, 1, -2}), {1, 2.718281828459, 0.135335283237}, 1e-11);
   near(of(OpKind::Sigmoid, {0, 2}), {0.5, 0.880797077978}, 1e-11);
   near(of(OpKind::Softplus, {0, -3, 30}), {0.693147180560, 0.0485873515737, 30}, 1e-11);
   near(of(OpKind::SoftCap, {2, -1, 100}, 2), {1.52318831191, -0.924234314520, 2}, 1e-11);
@@ -342,9 +344,9 @@ TEST(Reference, AttentionsOptions) {
          sequence = ints({1}, {0}), pages = ints({1, 1}, {0}), seen = ints({2, 1}, {1, 2}),
          sinks = floats({heads}, {0.5, 1, 2});
   for (size_t j = 0; j < 3; j++) keys.values[j] = double(j), values.values[2 * j] = double(j);
-  auto of = [&](std::vector<const Tensor*> more, double cap, double alibi) {
+  auto of = [&](std::vector<const Tensor*> more, double cap, double alibi, int distances = 0) {
     OpParams p;
-    p.f[0] = 1, p.f[1] = cap, p.f[2] = alibi, p.i[2] = 2;
+    p.f[0] = 1, p.f[1] = cap, p.f[2] = alibi, p.i[2] = 2, p.i[3] = distances;
     std::vector<const Tensor*> in = {&q, &keys, &values, &position, &sequence, &pages};
     in.insert(in.end(), more.begin(), more.end());
     return run_op(OpKind::Attention, p, in, Shape(DType::F32, {2, heads, 1}), 1).out.values;
@@ -365,6 +367,24 @@ TEST(Reference, AttentionsOptions) {
     want.insert(want.end(), {(e + 2 * e2) / total, (e + e2) / total});
   }
   near(of({&seen, &sinks}, 0, 0), want);
+  // ALiBi counts positions to both sides of the row's own, which is 1.
+  want.clear();
+  for (double slope : {1. / 16, 1. / 256, 1. / 4}) {
+    const double after = std::exp(2 - slope);
+    want.insert(want.end(), {(e + 2 * after) / (e + after), 1});
+  }
+  near(of({&seen}, 0, 8), want);
+  // Biases of the distances -1, 0 and 1 of each head; a key that is further away has the last one's.
+  Tensor all = ints({2, 1}, {0, 3}), biases = floats({9}, {5, 1, 2, 0, 0, 0, -1, 3, 0.5});
+  keys.values[3] = 1, values.values[6] = 3;
+  want.clear();
+  for (size_t h = 0; h < 3; h++) {
+    const double b[] = {biases.values[3 * h], biases.values[3 * h + 1], biases.values[3 * h + 2]},
+                 w[] = {std::exp(b[0]), std::exp(1 + b[1]), std::exp(2 + b[2]), std::exp(1 + b[2])},
+                 total = w[0] + w[1] + w[2] + w[3];
+    want.insert(want.end(), {(w[1] + 2 * w[2] + 3 * w[3]) / total, 1});
+  }
+  near(of({&all, &biases}, 0, 0, 1), want);
 }
 
 TEST(Reference, ActivationsDecodeToCodeTimesScale) {

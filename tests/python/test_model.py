@@ -43,10 +43,6 @@ def words(data):
     return np.frombuffer(base64.b64decode(data), "<f4")
 
 
-# Models of the collection that this version does not compute.
-UNSUPPORTED = {"rwkv7.gguf"}
-
-
 class Pictures(unittest.TestCase):
     def test_words(self):
         folder = os.path.join(golden.FOLDER, "vision")
@@ -94,12 +90,7 @@ def of_model(path):
     def test(self):
         with open(path[:-5] + ".json") as file:
             facts = json.load(file)
-        try:
-            trained = gb.plan(path, device="cpu")["trained_context"]
-        except gb.FileError as error:
-            self.assertIn("is not supported", str(error))
-            self.assertIn(os.path.basename(path), UNSUPPORTED)
-            return
+        trained = gb.plan(path, device="cpu")["trained_context"]
         plain = set(facts.get("tensor_types", ())) == {"F32"}  # others are judged by C++, with their tolerances
         cases = [c for c in facts["cases"] if "greedy" in c]
         for case in [*cases[:1], *cases[1:][-1:]]:

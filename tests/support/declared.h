@@ -180,8 +180,8 @@ inline const ModelArch kRing{
           }});
     }};
 
-// In place of attention a convolution, a scan and a delta rule; in place of the feed-forward layer, two
-// experts.
+// In place of attention a convolution, a scan, a delta rule and a gated rule; in place of the feed-forward
+// layer, two experts.
 inline const ModelArch kMixers{
     "mixers", [](Recorder& m) {
       ProgramBuilder& p = m.p;
@@ -208,7 +208,11 @@ inline const ModelArch kMixers{
             OpKind::DeltaRule, {unit, unit, p.split_heads(h, 4), p.map(OpKind::Sigmoid, p.slice(h, 4, 2)),
                                 p.scale(p.map(OpKind::Softplus, p.slice(h, 6, 2)), -1),
                                 state("delta", 4 * kWidth), sequences, pages});
-        h = p.add(p.join_heads(scanned), p.join_heads(corrected));
+        const Value kept = p.map(OpKind::Sigmoid, p.split_heads(h, 4));
+        const Value gated =
+            p.record(OpKind::GatedRule, {unit, kept, unit, p.split_heads(h, 4), state("gated", 4 * kWidth),
+                                         sequences, pages, p.concat(p.scale(unit, -1), p.mul(unit, kept))});
+        h = p.add(p.add(p.join_heads(scanned), p.join_heads(corrected)), p.join_heads(gated));
         x = p.add(x, p.linear(m.matrix("attn_output.weight", kWidth, kWidth), h));
         h = p.rms_norm(x, m.vector("ffn_norm.weight", kWidth), m.config.norm_epsilon);
         const Value routes = p.route(p.slice(h, 0, 2), {.k = 2, .normalised = true});

@@ -25,6 +25,7 @@ using gimbal::OpKind, gimbal::kChunk, gimbal::kPagePositions;
 #include "backends/cpu/kernels/experts.h"
 #include "backends/cpu/kernels/few_rows.h"
 #include "backends/cpu/kernels/float_weights.h"
+#include "backends/cpu/kernels/gated_rule.h"
 #include "backends/cpu/kernels/matmul.h"
 #include "backends/cpu/kernels/recurrent.h"
 #include "backends/cpu/kernels/row_sums.h"
@@ -158,6 +159,7 @@ const CpuRow kTable[] = {
     row(NAME("short_conv.f32"), OpKind::ShortConv, conv_work, short_conv),
     row(NAME("selective_scan.f32"), OpKind::SelectiveScan, scan_work, selective_scan),
     row(NAME("delta_rule.f32"), OpKind::DeltaRule, delta_work, delta_rule),
+    row(NAME("gated_rule.f32"), OpKind::GatedRule, gated_work, gated_rule),
     row(NAME("slice.f32"), OpKind::Slice, row_work<1>, slice, kByRow),
     row(NAME("concat.f32"), OpKind::Concat, row_work<1>, concat, kByRow),
     row(NAME("rope.f32"), OpKind::Rope, row_work<4>, rope, kByRow),

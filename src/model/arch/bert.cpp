@@ -1,13 +1,14 @@
-// BERT and its heirs: encoders, in which every row sees all others of its text.
+// BERT and its heirs: encoders, in which every row sees all others of its text, and norms follow the blocks.
 // Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding", 2019;
 // Nussbaum et al., "Nomic Embed: Training a Reproducible Long Context Text Embedder", 2024 (rotation,
-// SwiGLU); Warner et al., "Smarter, Better, Faster, Longer" (ModernBERT), 2024 (norms before blocks, windows,
-// GeGLU).
+// SwiGLU); "Training Sparse Mixture Of Experts Text Embedding Models", 2025; Sturua et al.,
+// "jina-embeddings-v3: Multilingual Embeddings With Task LoRA", 2024 (rotation); Günther et al., "Jina
+// Embeddings 2: 8192-Token General-Purpose Text Embeddings for Long Documents", 2023 (ALiBi to both sides).
 #include <cstring>
 
 #include "base/format.h"
 #include "base/text.h"
-#include "model/arch/blocks.h"
+#include "model/arch/encoders.h"
 
 namespace gimbal::arch {
 namespace {
@@ -26,16 +27,6 @@ Status configure_bert(const Metadata& metadata, const TensorTable& tensors, Conf
   return configure_attention(metadata, tensors, c);
 }
 
-Attention all_seen(Recorder& m) {
-  if (m.hyper.flag("attention.causal", false))
-    m.hyper.fail(Code::Unsupported, m.config.arch +
-                                        ".attention.causal is true; this version computes the architecture "
-                                        "as an encoder, in which rows see later ones");
-  Attention a = attention(m);
-  a.seen = m.seen_both(-1, -1);
-  return a;
-}
-
 // Tokens, of the first of two parts that a text may have, and their positions.
 Value first_embedding(Recorder& m, bool with_positions) {
   ProgramBuilder& p = m.p;
@@ -49,23 +40,13 @@ Value first_embedding(Recorder& m, bool with_positions) {
   return layer_norm(m, "token_embd_norm", with_positions ? p.add(x, position_embedding(m)) : x);
 }
 
-// The scores of a reranker: one number per row; the higher, the better the two parts of its text match.
-Value ranked(Recorder& m, Value x) {
-  if (!is_reranker(m)) return x;
-  if (m.rows("token_types.weight") > 1)
-    m.hyper.fail(Code::Unsupported,
-                 "a reranker with token types: this version gives the first type to all tokens, which is "
-                 "wrong for the second text");
-  if (m.has("cls.weight")) x = m.p.map(OpKind::SoftCap, project(m, "cls", m.config.width, x), 1);  // tanh
-  return ranking_head(m, 1, x);
-}
-
 // Norms follow the additions.
 Value block(Recorder& m, Value x, const Attention& a, const Heads& h,
             Value (*feed_forward)(Recorder&, Value)) {
-  x = m.p.add(x, project(m, "attn_output", m.config.width, attend(m, a, h)));
-  x = layer_norm(m, "attn_output_norm", x);
-  return layer_norm(m, "layer_output_norm", m.p.add(x, feed_forward(m, x)));
+  const Value y = m.p.add(x, project(m, "attn_output", m.config.width, attend(m, a, h)));
+  Value z = layer_norm(m, "attn_output_norm", y);
+  if (m.has("attn_norm_2.weight")) z = layer_norm(m, "attn_norm_2", m.p.add(z, x));
+  return layer_norm(m, "layer_output_norm", m.p.add(z, feed_forward(m, z)));
 }
 
 void record_bert(Recorder& m) {
@@ -78,63 +59,75 @@ void record_bert(Recorder& m) {
   m.output(Output::Hidden, ranked(m, wanted(m, x)));
 }
 
-void record_nomic_bert(Recorder& m) {
+void record_rotated(Recorder& m, Value (*feed_forward)(Recorder&, Value)) {
   const Attention a = all_seen(m);
   const Value angles = rope_table(m);
   Value x = first_embedding(m, false);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
     const Heads h = rotated(m, project_heads(m, a, x), angles, RopePairs::Halves);
-    x = block(m, x, a, h, [](Recorder& m, Value y) { return glu(m, y); });
+    x = block(m, x, a, h, feed_forward);
   }
   m.output(Output::Hidden, wanted(m, x));
 }
 
-// Of this many layers, the first attends to all positions.
-bool sees_all(Recorder& m, int layer) {
-  const char* key = "attention.sliding_window_pattern";
-  return m.hyper.is_list(key) ? !m.hyper.flag_of(key, layer) : layer % m.hyper.count(key, 3) == 0;
+void record_nomic_bert(Recorder& m) {
+  record_rotated(m, [](Recorder& m, Value y) { return glu(m, y); });
 }
 
-OpKind modern_activation(Recorder& m) {
-  const std::string name = m.hyper.text("hidden_activation", "gelu");
-  if (name == "silu" || name == "swish" || name == "swiglu") return OpKind::SwiGlu;
-  if (name != "gelu" && name != "geglu")
-    m.hyper.fail(Code::Unsupported, format("{}.hidden_activation is {}; this version computes gelu and silu",
-                                           m.config.arch, quoted(name)));
-  return OpKind::GeluGlu;
+void record_jina_bert_v3(Recorder& m) {
+  record_rotated(m, [](Recorder& m, Value y) { return mlp(m, y, OpKind::Gelu); });
 }
 
-void record_modern_bert(Recorder& m) {
-  ProgramBuilder& p = m.p;
-  const Attention all = all_seen(m);
-  const Value angles = rope_table(m);
-  Attention local = all;
-  Value local_angles = angles;
-  if (const int window = m.hyper.count("attention.sliding_window", 0, 0)) {
-    local.seen = m.seen_both(window / 2, window / 2);
-    local_angles = window_rope_table(m);
-  }
-  const OpKind activation = modern_activation(m);
-  Value x = layer_norm(m, "token_embd_norm", token_embedding(m));
+// Files have a gate of its own, one before the rows of ffn_up, or none.
+Value jina_feed_forward(Recorder& m, Value x) {
+  const bool gated = m.has("ffn_gate.weight") || m.rows("ffn_up.weight") != ff_width(m, m.current_layer());
+  return gated ? glu(m, x, OpKind::GeluGlu) : mlp(m, x, OpKind::Gelu);
+}
+
+void record_jina_bert_v2(Recorder& m) {
+  Attention a = all_seen(m);
+  a.alibi = 8;
+  Value x = first_embedding(m, false);
+  // Of all heads together.
+  const auto normed = [&](const char* name, Value heads) {
+    if (!m.has(std::string(name) + ".weight")) return heads;
+    return m.p.split_heads(layer_norm(m, name, m.p.join_heads(heads)), a.head_dim);
+  };
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
-    const bool whole = sees_all(m, i);
-    const Attention& a = whole ? all : local;
-    // The input of the first layer is normed already.
-    const Value y = i == 0 && !m.has("attn_norm.weight") ? x : layer_norm(m, "attn_norm", x);
-    const Heads h = rotated(m, project_heads(m, a, y), whole ? angles : local_angles, RopePairs::Halves);
-    x = p.add(x, project(m, "attn_output", m.config.width, attend(m, a, h)));
-    x = p.add(x, glu(m, layer_norm(m, "ffn_norm", x), activation));
+    Heads h = project_heads(m, a, x);
+    h.q = normed("attn_q_norm", h.q), h.k = normed("attn_k_norm", h.k);
+    x = block(m, x, a, h, jina_feed_forward);
   }
-  m.output(Output::Hidden, layer_norm(m, "output_norm", wanted(m, x)));
+  m.output(Output::Hidden, ranked(m, wanted(m, x)));
+}
+
+// Experts without a gate, in every n-th layer from the second one on.
+void record_nomic_bert_moe(Recorder& m) {
+  record_rotated(m, [](Recorder& m, Value y) {
+    const int period = m.hyper.count("moe_every_n_layers", 0, 0);
+    if (period == 0 || m.current_layer() % period != 1) return mlp(m, y, OpKind::Gelu);
+    const Experts e = read_experts(m, {.normalised = false});
+    if (e.routing.gating != Gating::Softmax)
+      m.hyper.fail(Code::Unsupported, m.config.arch +
+                                          ".expert_gating_func is not softmax, which is all that "
+                                          "this version computes for the architecture");
+    const Value routes = m.p.route(project(m, "ffn_gate_inp", e.count, y), e.routing);
+    const Value up = m.expert_product("ffn_up_exps", e.width, e.count, y, routes);
+    const Value down =
+        m.expert_product("ffn_down_exps", width_of(m, y), e.count, m.p.map(OpKind::Gelu, up), routes);
+    return m.p.combine(down, routes);
+  });
 }
 
 }  // namespace
 
-extern const ModelArch bert, nomic_bert, modern_bert;
+extern const ModelArch bert, nomic_bert, nomic_bert_moe, jina_bert_v2, jina_bert_v3;
 const ModelArch bert{"bert", record_bert, configure_bert, true};
 const ModelArch nomic_bert{"nomic-bert", record_nomic_bert, configure_bert, true};
-const ModelArch modern_bert{"modern-bert", record_modern_bert, configure_attention, true};
+const ModelArch nomic_bert_moe{"nomic-bert-moe", record_nomic_bert_moe, configure_bert, true};
+const ModelArch jina_bert_v2{"jina-bert-v2", record_jina_bert_v2, configure_bert, true};
+const ModelArch jina_bert_v3{"jina-bert-v3", record_jina_bert_v3, configure_bert, true};
 
 }  // namespace gimbal::arch

@@ -130,8 +130,9 @@ Value attend_to(Recorder& m, const Attention& a, const Remembered& r, Value q) {
       m.hyper.fail(Code::Unsupported, m.config.arch + ".attention.causal is false, and layers have a window");
     seen = m.seen_both(-1, -1);
   }
-  return m.p.join_heads(m.p.attention(q, r.keys, r.values, m.positions(), m.sequences(), m.pages(r.pool),
-                                      {a.scale, seen ? 0 : a.window, a.cap, a.alibi, seen, a.sinks}));
+  return m.p.join_heads(
+      m.p.attention(q, r.keys, r.values, m.positions(), m.sequences(), m.pages(r.pool),
+                    {a.scale, seen ? 0 : a.window, a.cap, a.alibi, seen, a.sinks, a.biases, a.distances}));
 }
 
 Value attend(Recorder& m, const Attention& a, const Heads& h) {

@@ -36,6 +36,10 @@ struct Attention {
   float cap = 0, alibi = 0;      // 0: none
   std::optional<Value> seen{};   // i32[2, R] in place of the window: Recorder::seen, seen_both
   std::optional<Value> sinks{};  // f32[heads], with `seen` only
+  // In place of sinks, with `seen` only: of each distance up to this one to both sides
+  // (ops/defs/attention.cpp).
+  std::optional<Value> biases{};  // f32[(2 * distances + 1) * heads]
+  int distances = 0;
 };
 // From the metadata; scores are divided by the root of head_dim.
 Attention attention(const Recorder&);

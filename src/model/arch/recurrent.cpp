@@ -6,19 +6,10 @@
 namespace gimbal::arch {
 namespace {
 
-// One page of the layer's own for each sequence, and where the rows find theirs.
-struct State {
-  Value values, sequences, pages;
-};
-State state(Recorder& m, const std::string& name, int64_t values) {
-  const size_t pool = m.recurrent();
-  return {m.state(name, pool, Shape(DType::F32, {values})), m.sequences(), m.pages(pool)};
-}
-
 // `<name>.weight` [taps, channels] over the last rows of x, and `<name>.bias` where the file has it.
 Value convolution(Recorder& m, const std::string& name, int taps, Value x) {
   const int channels = width_of(m, x);
-  const State s = state(m, name, int64_t(channels) * std::max(1, taps - 1));
+  const LayerState s = layer_state(m, name, int64_t(channels) * std::max(1, taps - 1));
   std::vector<Value> in = {x, m.table(name + ".weight", taps, channels), s.values, s.sequences, s.pages};
   if (auto bias = m.optional_vector(name + ".bias", channels)) in.push_back(*bias);
   return m.p.record(OpKind::ShortConv, in);
@@ -59,6 +50,11 @@ bool divides(Recorder& m, const char* a_key, int a, const char* b_key, int b) {
 
 }  // namespace
 
+LayerState layer_state(Recorder& m, const std::string& name, int64_t values) {
+  const size_t pool = m.recurrent();
+  return {m.state(name, pool, Shape(DType::F32, {values})), m.sequences(), m.pages(pool)};
+}
+
 std::optional<Attention> attention_of_layer(Recorder& m, int layer) {
   Attention a = attention(m);
   a.heads = m.hyper.count_of("attention.head_count", layer);
@@ -93,7 +89,7 @@ Value mamba_mixer(Recorder& m, Value x, StepNorm kind) {
   const Value few = part(0, s.rank, "ssm_dt_norm"), b = part(s.rank, s.state, "ssm_b_norm"),
               c = part(s.rank + s.state, s.state, "ssm_c_norm");
   const Value step = p.map(OpKind::Softplus, project(m, "ssm_dt", s.inner, few, Bias::Needed));
-  const State seen = state(m, "scan", int64_t(s.state) * s.inner);
+  const LayerState seen = layer_state(m, "scan", int64_t(s.state) * s.inner);
   const Value y = p.join_heads(
       p.record(OpKind::SelectiveScan,
                {p.split_heads(u, 1), step, m.table("ssm_a", s.state, s.inner), p.split_heads(b, s.state),
@@ -118,7 +114,7 @@ Value mamba2_mixer(Recorder& m, Value x, OutputNorm norm) {
   auto part = [&](int first, int n, int head) { return p.split_heads(p.slice(after, first, n), head); };
   const Value u = part(0, s.inner, s.inner / heads), b = part(s.inner, shared, s.state),
               c = part(s.inner + shared, shared, s.state);
-  const State seen = state(m, "scan", int64_t(s.state) * s.inner);
+  const LayerState seen = layer_state(m, "scan", int64_t(s.state) * s.inner);
   const Value y = p.record(OpKind::SelectiveScan, {u, p.map(OpKind::Softplus, dt), m.table("ssm_a", 1, heads),
                                                    b, c, seen.values, seen.sequences, seen.pages});
   const Value factors = for_each_row(m, m.table("ssm_d", 1, heads), dt);
@@ -152,7 +148,7 @@ Value delta_net(Recorder& m, const DeltaSizes& s, const DeltaInputs& in) {
               v = part(2 * s.keys(), s.values());
   const Value decay =
       p.norm(p.map(OpKind::Softplus, in.alpha), NormKind::None, 0, m.vector("ssm_a", s.value_heads));
-  const State seen = state(m, "delta", int64_t(s.head) * s.values());
+  const LayerState seen = layer_state(m, "delta", int64_t(s.head) * s.values());
   const Value y =
       p.record(OpKind::DeltaRule,
                {q, k, v, p.map(OpKind::Sigmoid, in.beta), decay, seen.values, seen.sequences, seen.pages},

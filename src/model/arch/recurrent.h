@@ -42,6 +42,13 @@ struct DeltaInputs {
 // A gated delta net: each row corrects the error of a head's matrix for the row's key.
 Value delta_net(Recorder&, const DeltaSizes&, const DeltaInputs&);
 
+// The place of a layer's state: one page for each sequence, and where the rows find theirs.
+struct LayerState {
+  Value values, sequences, pages;
+};
+// `values`: of one page, f32.
+LayerState layer_state(Recorder&, const std::string& name, int64_t values);
+
 // LFM2: a convolution over few positions between two gates.
 Value short_convolution(Recorder&, Value x);
 

@@ -5,6 +5,8 @@
 // values with these weights. heads / kv_heads heads of q share a head of the cache. `cap`:
 // scores become cap * tanh(score / cap). `alibi`: the largest bias; scores lose slope(head)
 // per position between row and key. A sink is an additional score of its head without a value.
+// `distances` n > 0: in place of sinks, biases f32[(2n + 1) * heads], for each head those of the
+// distances -n to n of a key's position from the row's; keys further away have the last one's.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -29,6 +31,7 @@ struct Score {
   explicit Score(double sink, double tiles) : value(sink), roundings(tiles + kExpRoundings) {}
   // tanh is made of exp: some roundings of 1.
   void cap(double c) { value = c * std::tanh(value / c), roundings += 4 * c; }
+  void add(double bias) { value += bias, roundings += std::fabs(value); }
   // Roundings: the slope's exponent, its exp(), and the sum.
   void subtract(double slope, double distance) {
     const double bias = slope * distance;
@@ -51,6 +54,7 @@ void attend(const reference::Call& c) {
   const int64_t window = c.params.i[1];
   const bool chosen = c.in.size() > 6;
   const double cap = c.params.f[1], alibi = c.params.f[2];
+  const int64_t distances = c.params.i[3];
   const int hd = int(q.shape.dim[0]), vd = int(values.shape.dim[0]), heads = int(q.shape.dim[1]),
             group = heads / int(keys.shape.dim[1]);
   for (int r = 0; r < c.rows; r++)
@@ -70,11 +74,15 @@ void attend(const reference::Call& c) {
       for (int64_t j = first; j <= last; j++) {
         Score s(&q.values[head_at * size_t(hd)], row_of(keys, j), hd, c.params.f[0], tiles);
         if (cap > 0) s.cap(cap);
-        if (alibi > 0) s.subtract(slope_of(alibi, h, heads), double(pos - j));
+        if (alibi > 0) s.subtract(slope_of(alibi, h, heads), std::fabs(double(pos - j)));
+        if (distances > 0) {
+          const int64_t distance = std::clamp(j - pos, -distances, distances);
+          s.add(c.x(7)[size_t((2 * distances + 1) * h + distances + distance)]);
+        }
         best = std::max(best, s.value);
         scores.push_back(s);
       }
-      if (c.in.size() > 7) {  // after the others, without a value
+      if (c.in.size() > 7 && distances == 0) {  // after the others, without a value
         scores.emplace_back(c.x(7)[size_t(h)], tiles);
         best = std::max(best, scores.back().value);
       }
@@ -109,6 +117,7 @@ struct HeadSize {
   bool both_sides = false;
   bool sinks = false;
   bool not_finite = false;  // some values to write to the caches are NaN or infinite
+  int distances = 0;
 };
 constexpr HeadSize kHeads[] = {{8, 2, 1, 1, 1, 0, 1},
                                {32, 1, 1, 1, 1, 0, 1},
@@ -134,7 +143,11 @@ constexpr HeadSize kHeads[] = {{8, 2, 1, 1, 1, 0, 1},
                                {32, 4, 1, 200, 5, 40, 1, 1, 64, 0, 0, true},
                                {32, 8, 1, 100, 2, 17, 1, 5, 0, 0, 0, true, true},
                                {64, 5, 5, 3, 1, 0, 1, 1, 32, 0, 0, true, true},
-                               {64, 4, 2, 70, 3, 0, 1, 1, 0, 0, 0, false, false, true}};
+                               {64, 4, 2, 70, 3, 0, 1, 1, 0, 0, 0, false, false, true},
+                               {32, 6, 6, 140, 3, 0, 2, 1, 0, 0, 8, true},
+                               {64, 5, 1, 90, 4, 33, 1, 1, 0, 0, 8, true},
+                               {32, 6, 3, 150, 4, 0, 2, 1, 0, 0, 0, true, false, false, 19},
+                               {64, 3, 1, 70, 2, 40, 1, 5, 32, 0, 0, true, false, false, 128}};
 
 // Rows to write to a cache, including heads of zeros, of numbers that f16 rounds to zero, and of subnormal
 // f16 numbers with few bits.
@@ -187,9 +200,10 @@ std::vector<Case> attention_cases(OpKind of, DType cache) {
     if (s.alibi > 0) c.name += format(" alibi={}", s.alibi);
     if (s.both_sides) c.name += " both sides";
     if (s.sinks) c.name += " sinks";
+    if (s.distances) c.name += format(" distances={}", s.distances);
     if (s.not_finite) c.name += " not finite";
     c.params.f[0] = 1.f / std::sqrt(float(s.hd)), c.params.f[1] = s.cap, c.params.f[2] = s.alibi;
-    c.params.i[1] = s.both_sides ? 0 : s.window, c.params.i[2] = s.vd;
+    c.params.i[1] = s.both_sides ? 0 : s.window, c.params.i[2] = s.vd, c.params.i[3] = s.distances;
     c.inputs.push_back(floats(Shape(DType::F32, {s.hd, s.heads, s.rows}), n, s.queries));
     for (int width : {s.hd, vd}) c.inputs.push_back(cache_rows(s, width, n));
     if (s.not_finite) put_not_finite(cache, s.kv_heads, c.inputs[1], c.inputs[2]);
@@ -207,6 +221,7 @@ std::vector<Case> attention_cases(OpKind of, DType cache) {
     c.inputs.push_back(integers(Shape(DType::I32, {pages, 1 + s.sequences}), table));
     if (s.both_sides) c.inputs.push_back(integers(Shape(DType::I32, {2, s.rows}), seen));
     if (s.sinks) c.inputs.push_back(floats(Shape(DType::F32, {s.heads}), n, 2));
+    if (s.distances) c.inputs.push_back(floats(Shape(DType::F32, {(2 * s.distances + 1) * s.heads}), n, 2));
     all.push_back(std::move(c));
   }
   return all;
@@ -232,9 +247,9 @@ constinit const OpDef Attention = {
                {"sequence", Role::Sequence},
                {"pages", Role::Pages},
                {"seen", Role::Rows},
-               {"sinks", Role::Weight}},
+               {"sinks or biases", Role::Weight}},
     .floats = {"scale", "cap", "alibi"},
-    .integers = {"", "window", "value width"},
+    .integers = {"", "window", "value width", "distances"},
     .product = true,
     .shape = [](const ShapeCall& c) -> Result<Shape> {
       const Shape &q = c.in[0], &keys = c.in[1], &values = c.in[2];
@@ -249,9 +264,15 @@ constinit const OpDef Attention = {
       if (c.params.i[2] != (values.dim[0] == q.dim[0] ? 0 : values.dim[0]))
         return c.refuse("the width of the values must be a parameter if it differs from the keys'");
       if (!is_place_in_caches(c.in[3], c.in[4], c.in[5], q.dim[2])) return c.refuse(kPlaceRule);
-      if (c.in.size() > 6 && (c.in[6] != Shape(DType::I32, {2, q.dim[2]}) || c.params.i[1] || c.params.f[2]))
-        return c.refuse("the visible ranges must be i32[2, rows], without a window or alibi");
-      if (c.in.size() > 7 && c.in[7] != Shape(DType::F32, {q.dim[1]}))
+      if (c.in.size() > 6 && (c.in[6] != Shape(DType::I32, {2, q.dim[2]}) || c.params.i[1]))
+        return c.refuse("the visible ranges must be i32[2, rows], without a window");
+      const int64_t distances = c.params.i[3];
+      if (distances < 0 || distances > kMaxDistances)
+        return c.refuse("the distances with a bias must be 0 to 1024");
+      if (distances > 0 &&
+          (c.in.size() < 8 || c.in[7] != Shape(DType::F32, {(2 * distances + 1) * q.dim[1]})))
+        return c.refuse("biases must be f32, for each head of q one of each distance to both sides");
+      if (distances == 0 && c.in.size() > 7 && c.in[7] != Shape(DType::F32, {q.dim[1]}))
         return c.refuse("sinks must be f32, one per head of q");
       return Shape(DType::F32, {values.dim[0], q.dim[1], q.dim[2]});
     },

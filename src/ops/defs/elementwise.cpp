@@ -7,6 +7,7 @@
 // scale(x) -> x * factor; clip(x) -> inside +-limit; soft_cap(x) -> cap * tanh(x / cap)
 // silu(x) -> x * sigmoid(x); gelu(x) as above; gelu_erf(x) -> x * (1 + erf(x / sqrt(2))) / 2
 // squared_relu(x) -> max(x, 0)^2; sigmoid(x); softplus(x) -> ln(1 + e^x)
+// relu(x) -> max(x, 0); exponential(x) -> e^x
 #include <algorithm>
 
 #include "ops/defs/parts.h"
@@ -101,6 +102,8 @@ double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
 void silu(const Call& c, size_t i) { c.put(i, c.x()[i] * sigmoid_of(c.x()[i])); }
 void sigmoid(const Call& c, size_t i) { c.put(i, sigmoid_of(c.x()[i])); }
 void softplus(const Call& c, size_t i) { c.put(i, std::log1p(std::exp(c.x()[i]))); }
+void relu(const Call& c, size_t i) { c.put(i, std::max(c.x()[i], 0.0)); }
+void exponential(const Call& c, size_t i) { c.put(i, std::exp(std::clamp(c.x()[i], -87.0, 88.0))); }
 void squared_relu(const Call& c, size_t i) {
   const double x = c.x()[i] < 0 ? 0 : c.x()[i];
   c.put(i, x * x);
@@ -176,6 +179,12 @@ constinit const OpCheck GeluErfCheck = check<OpKind::GeluErf, gelu_erf, 6, 2>();
 
 constinit const OpDef SquaredRelu = of_one(nullptr, 2);
 constinit const OpCheck SquaredReluCheck = check<OpKind::SquaredRelu, squared_relu, 1, 4>();
+
+constinit const OpDef Relu = of_one(nullptr, 1);
+constinit const OpCheck ReluCheck = check<OpKind::Relu, relu, 0, 4>();
+
+constinit const OpDef Exp = of_one(nullptr, 12);
+constinit const OpCheck ExpCheck = check<OpKind::Exp, exponential, 8, 4>();
 
 constinit const OpDef Sigmoid = of_one(nullptr, 16);
 constinit const OpCheck SigmoidCheck = check<OpKind::Sigmoid, sigmoid, 16, 4>();

@@ -80,6 +80,7 @@ struct Block {
     page.hd = int32_t(t.in[0]->dim[0]), page.vd = int32_t(t.out->dim[0]);
     page.key_lines = int32_t(key_head / 64), page.value_lines = int32_t(value_head / 64);
     of.scale = float(t.op->param.f[0]), of.cap = float(t.op->param.f[1]);
+    of.distances = int32_t(t.op->param.i[3]);
   }
 
   int32_t vectors() const { return (page.vd + 15) / 16; }
@@ -100,7 +101,9 @@ struct Block {
       of.position[i] = position_of(t, r);
       of.slope[i] = alibi > 0 ? alibi_slope(alibi, int32_t(h), all_heads) : 0;
       of.highest[i] = -__builtin_inff(), of.total[i] = 0;
-      if (t.op->inputs > 7) {  // a score before all others: the sink
+      if (of.distances > 0) {
+        of.bias[i] = reinterpret_cast<const float*>(t.x[7]) + h * (2 * of.distances + 1);
+      } else if (t.op->inputs > 7) {  // a score before all others: the sink
         of.highest[i] = read<float>(t.x[7] + 4 * h);
         of.total[i] = of.highest[i] * 0 + 1;
       }

@@ -10,10 +10,12 @@ constexpr int kMostQueries = 32;  // that go over the cache together
 // A query is a head of a row. The running softmax of several queries.
 struct Queries {
   float highest[kMostQueries + 16], total[kMostQueries + 16];
-  float fade[kMostQueries + 16];  // the factor for the sums before the latest page
-  float slope[kMostQueries];      // ALiBi: penalty per position of distance
+  float fade[kMostQueries + 16];    // the factor for the sums before the latest page
+  float slope[kMostQueries];        // ALiBi: penalty per position of distance
+  const float* bias[kMostQueries];  // of a head: of the distances -distances to distances
   int32_t position[kMostQueries];
-  float scale, cap;  // cap: 0: none
+  int32_t distances;  // 0: there are no biases
+  float scale, cap;   // cap: 0: none
 };
 
 inline F tanh(F x) { return sub(splat(1.f), div(splat(2.f), add(exp(add(x, x)), splat(1.f)))); }
@@ -25,6 +27,16 @@ inline F tanh(F x) { return sub(splat(1.f), div(splat(2.f), add(exp(add(x, x)), 
     score = fma(splat(-slope), abs(add(splat(float(distance)), load(kPlaces))), score);
   }
   return score;
+}
+// Adds the biases of sixteen keys from `distance` positions after the row's own on. One distance to each side
+// behind those with a bias of their own has the last one.
+[[gnu::noinline]] inline F biased(F score, const float* bias, int32_t distances, int32_t distance) {
+  float own[16];
+  for (int32_t i = 0; i < 16; i++) {
+    const int32_t d = distance + i;
+    own[i] = bias[distances + (d < -distances ? -distances : d > distances ? distances : d)];
+  }
+  return add(score, load(own));
 }
 // The slope of ALiBi of one of `heads` heads.
 inline float alibi_slope(float bias, int32_t head, int32_t heads) {
@@ -56,7 +68,9 @@ inline F if_seen(F x, const Page& p, int s, float other) {
     for (int s = 0; s < 4; s++) {
       x[s] = mul(load(score[i] + 16 * s), scale);
       part = add(part, if_seen(mul(x[s], splat(0.f)), p, s, 0.f));
-      if (q.cap > 0 || slope > 0) x[s] = shaped(x[s], q.cap, slope, base + 16 * s - q.position[first + i]);
+      const int32_t distance = base + 16 * s - q.position[first + i];
+      if (q.cap > 0 || slope > 0) x[s] = shaped(x[s], q.cap, slope, distance);
+      if (q.distances > 0) x[s] = biased(x[s], q.bias[first + i], q.distances, distance);
       x[s] = if_seen(x[s], p, s, -__builtin_inff());
       top = max(top, x[s]);
     }

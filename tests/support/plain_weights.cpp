@@ -1,0 +1,51 @@
+#include "support/plain_weights.h"
+
+#include "support/gguf_writer.h"
+
+namespace gimbal::test {
+namespace {
+
+void put_key(GgufWriter& w, const std::string& key, const nlohmann::ordered_json& value) {
+  if (value.is_string()) w.string(key, value.get<std::string>());
+  else if (value.is_boolean()) w.boolean(key, value.get<bool>());
+  else if (value.is_number_integer()) w.u32(key, value.get<uint32_t>());
+  else if (value.is_number_float()) w.f32(key, value.get<float>());
+  else {
+    std::string list = le<uint32_t>(kI32) + le<uint64_t>(value.size());
+    for (const auto& element : value)
+      list += le(element.is_boolean() ? int32_t(element.get<bool>()) : element.get<int32_t>());
+    w.raw(key, kArray, list);
+  }
+}
+
+std::string values_of(const std::string& name, uint64_t count, double middle, double spread) {
+  uint64_t state = 0xCBF29CE484222325;
+  for (char c : name) state = (state ^ uint8_t(c)) * 0x100000001B3;
+  std::string data;
+  data.reserve(count * 4);
+  for (uint64_t i = 0; i < count; i++) {
+    uint64_t z = state += 0x9E3779B97F4A7C15;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
+    z = (z ^ z >> 27) * 0x94D049BB133111EB;
+    z ^= z >> 31;
+    data += le(float(middle + spread * (double(z >> 40) / (1 << 23) - 1)));
+  }
+  return data;
+}
+
+}  // namespace
+
+std::string plain_model(const nlohmann::ordered_json& golden) {
+  GgufWriter w;
+  for (const auto& [key, value] : golden["metadata"].items()) put_key(w, key, value);
+  for (const auto& t : golden["tensors"]) {
+    const auto name = t[0].get<std::string>();
+    const auto dims = t[1].get<std::vector<uint64_t>>();
+    uint64_t count = 1;
+    for (uint64_t d : dims) count *= d;
+    w.tensor(name, dims, 0, values_of(name, count, t[2].get<double>(), t[3].get<double>()));
+  }
+  return w.build();
+}
+
+}  // namespace gimbal::test
