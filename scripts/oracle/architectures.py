@@ -117,7 +117,7 @@ def nemotron(keys, blocks, **sizes):
 GATED_HEADS = ATTENTION + QK_NORM + "; attn_gate d h*hd; post_attention_norm d; post_ffw_norm d"
 # Of MiMo and Step: the second layer and every third behind it attend to everything, with fewer heads.
 FAR = "[0 if j % 3 == 1 else 1 for j in range(l)]"
-MIMO2 = {**RMS, **LENGTHS, **ROUTED, "attention.sliding_window": "9", "attention.sliding_window_pattern": FAR,
+MIMO2 = {**RMS, **LENGTHS, **SPARSE, "expert_gating_func": "2", "attention.sliding_window": "9", "attention.sliding_window_pattern": FAR,
          "attention.head_count_kv": "[1 if j % 3 == 1 else 2 for j in range(l)]", "attention.head_count": "[4 for j in range(l)]",
          "rope.freq_base_swa": "5000.0"}
 MIMO2_HEADS = {NORM + "attn_q d 4*hd; attn_output 4*vd d; ffn_norm d": "True", "attn_k d 2*hd; attn_v d 2*vd; attn_sinks 4": "i % 3 != 1",
@@ -139,6 +139,17 @@ MIXTURES = {
                                         "attention.indexer.top_k": "256"},
                        blocks={**DEEPSEEK2["blocks"], "indexer.k_norm 64; indexer.k_norm: 64; indexer.proj d 2; indexer.attn_k d 64; "
                                                       "indexer.attn_q_b 48 2*64": "True"}),
+    "kimi-linear": {
+        "keys": {**RMS, **ROUTED, **SHARED_COUNT, "attention.kv_lora_rank": "r", "attention.key_length": "r + rot",
+                 "attention.value_length": "r", "attention.key_length_mla": "dn + rot", "attention.value_length_mla": "dv",
+                 "attention.head_count_kv": "[1 if j == 1 else 0 for j in range(l)]", "ssm.conv_kernel": "4", "kda.head_dim": "s"},
+        "head": HEAD, "sizes": dict(r="32", dn="16", rot="8", dv="20", s="16", kv="1", l="4", fs="2*fe"),
+        "blocks": {"attn_norm d; ffn_norm d": "True", **DENSE_FIRST,
+                   "attn_q d h*s; attn_k d h*s; attn_v d h*s; ssm_conv1d_q 4 1 h*s; ssm_conv1d_k 4 1 h*s; ssm_conv1d_v 4 1 h*s; "
+                   "ssm_f_a d s; ssm_f_b s h*s; ssm_beta d h; ssm_a! 1 h; ssm_dt: h*s; ssm_g_a d s; ssm_g_b s h*s; ssm_norm s; "
+                   "attn_output h*s d": "i != 1",
+                   "attn_q d h*(dn+rot); attn_kv_a_mqa d r+rot; attn_kv_a_norm r; attn_k_b dn r h; attn_v_b r dv h; attn_output h*dv d":
+                       "i == 1"}},
     "nemotron_h_moe": nemotron({}, {"ffn_up_exps d fe e; ffn_down_exps fe d e": "i % 2 == 1"}),
     "nemotron_h_moe:latent": nemotron(
         {"moe_latent_size": "n", "expert_used_count": "[2 if j == 1 else 3 for j in range(l)]",
@@ -148,7 +159,7 @@ MIXTURES = {
     "minimax-m2": sparse(ATTENTION + "; attn_q_norm h*hd; attn_k_norm kv*hd", {**LENGTHS, **SPARSE, "expert_gating_func": "2"},
                          {MOE + BIASED: "True"}, hd="16", rot="8", f="fe"),
     "ernie4_5-moe": sparse(ATTENTION, {**LENGTHS, **SPARSE, "interleave_moe_layer_step": "1", "leading_dense_block_count": "1",
-                                       "expert_shared_feed_forward_length": "fs"}, head=TIED, hd="24"),
+                                       "expert_shared_feed_forward_length": "fs"}, head=TIED, hd="24", fs="2*fe"),
     "hunyuan-moe": sparse(ATTENTION + QK_NORM, {**LENGTHS, **SPARSE, "expert_shared_feed_forward_length": "fs"},
                           {MOE + SHARED: "True"}, TIED, hd="24", f="fe"),
     "hunyuan-moe:plain": sparse(ATTENTION + QK_NORM, {**LENGTHS, **SPARSE}, {MOE + SHARED: "True"}, hd="24", f="fe", fs="f"),
@@ -164,18 +175,16 @@ MIXTURES = {
     "dots1": sparse(ATTENTION + QK_NORM, {**LENGTHS, **ROUTED, **SHARED_COUNT}, hd="24", kv="h", fs="2*fe"),
     "deepseek": sparse(ATTENTION, {**SPARSE, **SHARED_COUNT}, {GLU: "i == 0", MOE + SHARED: "i > 0"}, fs="2*fe"),
     "exaone-moe": sparse(ATTENTION + QK_NORM, {**LENGTHS, **ROUTED, "attention.sliding_window": "9", "leading_dense_block_count": "1",
-                                               "expert_shared_feed_forward_length": "fs"}, hd="24", l="5"),
+                                               "expert_shared_feed_forward_length": "fs"},
+                         None, HEAD + "; rope_freqs hd//2", hd="24", l="5"),
     "exaone-moe:nextn": sparse(
         ATTENTION + QK_NORM, {**LENGTHS, **ROUTED, "attention.sliding_window": "9", "leading_dense_block_count": "1",
                               "attention.sliding_window_pattern": "[1, 0, 1, 0]", "nextn_predict_layers": "1"},
-        {GLU: "i in (0, l - 1)", MOE + SHARED + BIASED: "0 < i < l - 1", **PREDICTOR}, HEAD + "; rope_freqs hd//2",
-        hd="24", l="4", fs="fe"),
-    "afmoe": sparse(GATED_HEADS, {**LENGTHS, **ROUTED, **SHARED_COUNT, "attention.sliding_window": "9"}, head=TIED, hd="24", l="5",
-                    fs="2*fe"),
+        {GLU: "i in (0, l - 1)", MOE + SHARED + BIASED: "0 < i < l - 1", **PREDICTOR}, hd="24", l="4", fs="fe"),
+    "afmoe": sparse(GATED_HEADS, {**LENGTHS, **ROUTED, **SHARED_COUNT, "attention.sliding_window": "9"}, hd="24", l="5", fs="2*fe"),
     "afmoe:bases": sparse(GATED_HEADS, {**LENGTHS, **SPARSE, "leading_dense_block_count": "2", "expert_shared_count": "0",
                                         "attention.sliding_window": "9", "rope.freq_base_swa": "5000.0"},
                           {GLU: "i < 2", MOE + BIASED: "i >= 2"}, hd="24", l="5"),
-    "afmoe:everywhere": sparse(GATED_HEADS, {**LENGTHS, **ROUTED, **SHARED_COUNT}, head=TIED, hd="24", l="5", fs="2*fe"),
     "muse-glimmer": decoder(NORM + GATED_HEADS + "; " + FFN, HEAD,
                             {**LENGTHS, "attention.sliding_window": "9", "logit_scale": "0.4", "final_logit_softcapping": "3.0"},
                             sizes=dict(hd="24", l="5")),
@@ -193,7 +202,7 @@ MIXTURES = {
     "arctic": sparse(ATTENTION, EXPERTS, {"ffn_gate d d; ffn_up d d; ffn_down d d; ffn_norm_exps d; " + MOE: "True"}, fe="f"),
     "dbrx": {"keys": {**LAYER, **EXPERTS, "attention.clamp_kqv": "1.5"}, "head": HEAD, "sizes": dict(fe="f"),
              "blocks": {NORM + "attn_qkv d (h+2*kv)*hd; attn_output h*hd d; attn_output_norm d; " + MOE: "True"}},
-    "grok": {**sparse(GROK, EXPERTS, {"layer_output_norm d; " + MOE: "True"}, TIED, fe="f"), "gelu": True},
+    "grok": {**sparse(GROK, EXPERTS, {"layer_output_norm d; " + MOE: "True"}, fe="f"), "gelu": True},
     "grok:second": {**sparse(GROK, {**SPARSE, **YARN, "rope.scaling.yarn_ext_factor": "1.0", "rope.scaling.yarn_attn_factor": "1.0",
                                     "logit_scale": "0.5", "embedding_scale": "5.0", "attention.output_scale": "0.3",
                                     "attn_logit_softcapping": "8.0", "final_logit_softcapping": "4.0"},

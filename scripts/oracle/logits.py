@@ -189,6 +189,8 @@ def write_golden(name, peer, folder):
         answer = ask(peer, "logits", path, GREEDY, golden["tokens"])
         at = 4 * sizes["v"]
         steps = list(struct.iter_unpack("<if", answer[at:]))
+        if architectures.ARCHS[name].get("gelu"):
+            golden["gelu_by_table"] = True  # in half precision
         golden.update(logits=base64.b64encode(answer[:at]).decode(), greedy=[token for token, _ in steps],
                       margin=min(margin for _, margin in steps))
         if golden["margin"] >= LEAST_MARGIN:

@@ -8,6 +8,7 @@
 #include "base/fixed_math.h"
 #include "base/format.h"
 #include "model/arch/nextn.h"
+#include "model/arch/recurrent.h"
 #include "model/arch/sparse.h"
 
 namespace gimbal::arch {
@@ -57,13 +58,14 @@ Value angles_of(Recorder& m) {
   return m.rope(s);
 }
 
-// [plain + turned, heads, R], the turned values last and turned.
-Value queries(Recorder& m, const Latent& a, Value angles, Value x) {
+// [plain + turned, heads, R], the turned values last and turned, unless there are no angles.
+Value queries(Recorder& m, const Latent& a, std::optional<Value> angles, Value x) {
   if (const int rank = m.hyper.count("attention.q_lora_rank", 0, 0); rank && m.has("attn_q_a.weight"))
     x = project(m, "attn_q_b", a.heads * (a.plain + a.turned),
                 rms_norm(m, "attn_q_a_norm", project(m, "attn_q_a", rank, x)));
   else x = project(m, "attn_q", a.heads * (a.plain + a.turned), x);
-  const Value q = m.p.rope(m.p.split_heads(x, a.plain + a.turned), angles, RopePairs::Adjacent, a.plain);
+  Value q = m.p.split_heads(x, a.plain + a.turned);
+  if (angles) q = m.p.rope(q, *angles, RopePairs::Adjacent, a.plain);
   return a.growth != 0 ? sharpened(m, q, a.growth, a.growth_length) : q;
 }
 
@@ -89,13 +91,13 @@ Value attend_plain(Recorder& m, const Latent& a, Value q, Value latent, Value tu
                 {q, p.concat(p.slice(both, 0, a.plain), turned), p.slice(both, a.plain, a.value)});
 }
 
-Value attention_block(Recorder& m, const Latent& a, Value angles, Value x) {
+Value attention_block(Recorder& m, const Latent& a, std::optional<Value> angles, Value x) {
   ProgramBuilder& p = m.p;
   const Value q = queries(m, a, angles, x);
   const Value all = project(m, "attn_kv_a_mqa", a.latent + a.turned, x);
   const Value latent = rms_norm(m, "attn_kv_a_norm", p.slice(all, 0, a.latent));
-  const Value turned =
-      p.rope(p.split_heads(p.slice(all, a.latent, a.turned), a.turned), angles, RopePairs::Adjacent);
+  Value turned = p.split_heads(p.slice(all, a.latent, a.turned), a.turned);
+  if (angles) turned = p.rope(turned, *angles, RopePairs::Adjacent);
   const Value y = m.has("attn_kv_b.weight") ? attend_plain(m, a, q, latent, turned)
                                             : attend_latent(m, a, q, latent, turned);
   return project(m, "attn_output", m.config.width, y);
@@ -149,6 +151,23 @@ void record_deepseek32(Recorder& m) {
   logits(m, rms_norm(m, "output_norm", wanted(m, x)));
 }
 
+// Kimi Linear: such attention, not rotated, in few layers, and delta nets in the others. Kimi Team, "Kimi
+// Linear: An Expressive, Efficient Attention Architecture", 2025.
+void record_kimi_linear(Recorder& m) {
+  ProgramBuilder& p = m.p;
+  const Latent latent = read_latent(m);
+  const SparseLayers layers = read_sparse(m);
+  Value x = token_embedding(m);
+  for (int i = 0; i < m.config.layers && !m.failed(); i++) {
+    m.layer(i);
+    const Value y = rms_norm(m, "attn_norm", x);
+    const bool recurrent = m.hyper.count_of("attention.head_count_kv", i) == 0;
+    x = p.add(x, recurrent ? kimi_delta_net(m, y) : attention_block(m, latent, {}, y));
+    x = p.add(x, sparse_feed_forward(m, layers, i, rms_norm(m, "ffn_norm", x)));
+  }
+  logits(m, rms_norm(m, "output_norm", wanted(m, x)));
+}
+
 void record_deepseek2_nextn(Recorder& m) {
   const Deepseek2Layers l = read_deepseek2_layers(m);
   const Nextn n = begin_nextn(m);
@@ -159,9 +178,10 @@ const ModelArch deepseek2_nextn{"deepseek2", record_deepseek2_nextn, configure_n
 
 }  // namespace
 
-extern const ModelArch deepseek2, mistral4, deepseek32;
+extern const ModelArch deepseek2, mistral4, deepseek32, kimi_linear;
 const ModelArch deepseek2{"deepseek2", record_deepseek2, configure_without_nextn, false, &deepseek2_nextn};
 const ModelArch mistral4{"mistral4", record_deepseek2, configure_without_nextn};
 const ModelArch deepseek32{"deepseek32", record_deepseek32, configure_without_nextn};
+const ModelArch kimi_linear{"kimi-linear", record_kimi_linear};
 
 }  // namespace gimbal::arch

@@ -31,14 +31,13 @@ void record_afmoe(Recorder& m) {
   ProgramBuilder& p = m.p;
   const Attention far = attention(m);
   Attention near = far;
-  const bool windows = m.hyper.count("attention.sliding_window", 0, 0) > 0;
-  if (windows) near.window = window_size(m);
-  const Value far_angles = rope_table(m), near_angles = windows ? windows_angles(m) : far_angles;
+  near.window = window_size(m);
+  const Value far_angles = rope_table(m), near_angles = windows_angles(m);
   const SparseLayers layers = read_sparse(m, {.gating = Gating::Sigmoid, .normalised = false});
   Value x = token_embedding(m, float(std::sqrt(double(m.config.width))));
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
-    const bool is_near = windows && has_window(m, i, kPeriod);
+    const bool is_near = has_window(m, i, kPeriod);
     std::optional<Value> angles;
     if ((i + 1) % kPeriod != 0) angles = is_near ? near_angles : far_angles;
     const Value y =
