@@ -139,6 +139,11 @@ MIXTURES = {
                                         "attention.indexer.top_k": "256"},
                        blocks={**DEEPSEEK2["blocks"], "indexer.k_norm 64; indexer.k_norm: 64; indexer.proj d 2; indexer.attn_k d 64; "
                                                       "indexer.attn_q_b 48 2*64": "True"}),
+    "glm-dsa": dict(DEEPSEEK2, keys={**{key: value for key, value in DEEPSEEK2["keys"].items() if key != "expert_gating_func"},
+                                     "attention.indexer.head_count": "2", "attention.indexer.key_length": "64",
+                                     "attention.indexer.top_k": "256", "attention.indexer.types": "[1 - j % 2 for j in range(l)]"},
+                    blocks={**DEEPSEEK2["blocks"], "indexer.k_norm 64; indexer.k_norm: 64; indexer.proj d 2; indexer.attn_k d 64; "
+                                                   "indexer.attn_q_b 48 2*64": "i % 2 == 0"}),
     "kimi-linear": {
         "keys": {**RMS, **ROUTED, **SHARED_COUNT, "attention.kv_lora_rank": "r", "attention.key_length": "r + rot",
                  "attention.value_length": "r", "attention.key_length_mla": "dn + rot", "attention.value_length_mla": "dv",

@@ -44,7 +44,8 @@ std::vector<float> embedding_of(gimbal::test::Engine& e, const std::vector<int32
   const auto pooling = pooling_of(e.file->metadata());
   EXPECT_TRUE(pooling && *pooling);
   if (!pooling || !*pooling) return got;
-  const auto ok = embed(*e.model, std::vector{tokens}, {**pooling, true},
+  const std::vector<std::vector<int32_t>> texts = {tokens};
+  const auto ok = embed(*e.model, texts, {**pooling, true},
                         [&](size_t, std::span<const float> x) -> Status {
                           got.assign(x.begin(), x.end());
                           return Done{};

@@ -109,8 +109,8 @@ struct Deepseek2Layers {
   SparseLayers feed_forward;
 };
 
-Deepseek2Layers read_deepseek2_layers(Recorder& m) {
-  return {read_latent(m), angles_of(m), read_sparse(m, {.normalised = false})};
+Deepseek2Layers read_deepseek2_layers(Recorder& m, Gating usual = Gating::Softmax) {
+  return {read_latent(m), angles_of(m), read_sparse(m, {.gating = usual, .normalised = false})};
 }
 
 Value layer(Recorder& m, const Deepseek2Layers& l, int i, Value x) {
@@ -129,17 +129,17 @@ void record_deepseek2(Recorder& m) {
   logits_and_states(m, x);
 }
 
-// DeepSeek-V3.2 attends to the positions that an indexer ranks highest, `top_k` of them, which are all
-// positions in a context that is no longer. DeepSeek-AI, "DeepSeek-V3.2: Pushing the Frontier of Open Large
-// Language Models", 2025.
-void record_deepseek32(Recorder& m) {
+// DeepSeek-V3.2 and GLM-5 attend to the positions that an indexer ranks highest, `top_k` of them, which are
+// all positions in a context that is no longer. DeepSeek-AI, "DeepSeek-V3.2: Pushing the Frontier of Open
+// Large Language Models", 2025; GLM-5 Team, "GLM-5: from Vibe Coding to Agentic Engineering", 2026.
+void record_indexed(Recorder& m, Gating usual) {
   const int chosen = m.hyper.count("attention.indexer.top_k");
   if (m.options.context > chosen)
     m.hyper.fail(Code::Usage,
-                 format("a context of {} positions is more than the {} that the model's indexer "
-                        "chooses, and this version has no indexer; use a context of {} (--ctx {})",
+                 format("a context of {} positions is more than the {} that the model's indexer chooses, and "
+                        "this version has no indexer; use a context of {} (--ctx {})",
                         m.options.context, chosen, chosen, chosen));
-  const Deepseek2Layers l = read_deepseek2_layers(m);
+  const Deepseek2Layers l = read_deepseek2_layers(m, usual);
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
@@ -178,10 +178,13 @@ const ModelArch deepseek2_nextn{"deepseek2", record_deepseek2_nextn, configure_n
 
 }  // namespace
 
-extern const ModelArch deepseek2, mistral4, deepseek32, kimi_linear;
+extern const ModelArch deepseek2, mistral4, deepseek32, glm_dsa, kimi_linear;
 const ModelArch deepseek2{"deepseek2", record_deepseek2, configure_without_nextn, false, &deepseek2_nextn};
 const ModelArch mistral4{"mistral4", record_deepseek2, configure_without_nextn};
-const ModelArch deepseek32{"deepseek32", record_deepseek32, configure_without_nextn};
+const ModelArch deepseek32{"deepseek32", [](Recorder& m) { record_indexed(m, Gating::Softmax); },
+                           configure_without_nextn};
+const ModelArch glm_dsa{"glm-dsa", [](Recorder& m) { record_indexed(m, Gating::Sigmoid); },
+                        configure_without_nextn};
 const ModelArch kimi_linear{"kimi-linear", record_kimi_linear};
 
 }  // namespace gimbal::arch
