@@ -90,6 +90,144 @@ def decoder(layer, head=HEAD, keys=None, **rest):
     return {"keys": {**RMS, **(keys or {})}, "head": head, "blocks": {layer: "True"}, **rest}
 
 
+SPARSE = {**EXPERTS, "expert_feed_forward_length": "fe"}
+ROUTED = {**SPARSE, "expert_gating_func": "2", "expert_weights_norm": "True", "expert_weights_scale": "1.7"}
+SHARED_COUNT = {"leading_dense_block_count": "1", "expert_shared_count": "2"}
+BIASED = "; exp_probs_b: e"
+PREDICTOR = {"nextn.eh_proj 2*d d; nextn.enorm d; nextn.hnorm d; nextn.shared_head_norm d": "i == l - 1"}
+DENSE_FIRST = {GLU: "i == 0", MOE + SHARED + BIASED: "i > 0"}
+
+
+def sparse(layer, keys, blocks=None, head=HEAD, **sizes):
+    """A decoder whose layers have `layer` and a norm before the feed-forward part, `blocks`."""
+    return {"keys": {**RMS, **keys}, "head": head, "sizes": sizes,
+            "blocks": {NORM + layer + "; ffn_norm d": "True", **(blocks or DENSE_FIRST)}}
+
+
+def nemotron(keys, blocks, **sizes):
+    """Layers of one block each: attention in the third, experts in every second of the others, else Mamba 2."""
+    return {"keys": {**RMS, **LAYER, **LENGTHS, **SSM2, **ROUTED, "attention.head_count_kv": "[kv if j == 2 else 0 for j in range(l)]",
+                     "feed_forward_length": "[f if j % 2 == 1 else 0 for j in range(l)]", "expert_shared_count": "1",
+                     "expert_shared_feed_forward_length": "fs", **keys},
+            "head": TIED, "sizes": dict(SSM2_SIZES, hd="24", l="6", **sizes),
+            "blocks": {"attn_norm d": "True", ATTENTION: "i == 2", MAMBA2: "i % 2 == 0 and i != 2",
+                       "ffn_gate_inp d e; exp_probs_b: e; ffn_up_shexp d fs; ffn_down_shexp fs d": "i % 2 == 1", **blocks}}
+
+
+GATED_HEADS = ATTENTION + QK_NORM + "; attn_gate d h*hd; post_attention_norm d; post_ffw_norm d"
+# Of MiMo and Step: the second layer and every third behind it attend to everything, with fewer heads.
+FAR = "[0 if j % 3 == 1 else 1 for j in range(l)]"
+MIMO2 = {**RMS, **LENGTHS, **SPARSE, "expert_gating_func": "2", "attention.sliding_window": "9", "attention.sliding_window_pattern": FAR,
+         "attention.head_count_kv": "[1 if j % 3 == 1 else 2 for j in range(l)]", "attention.head_count": "[4 for j in range(l)]",
+         "rope.freq_base_swa": "5000.0"}
+MIMO2_HEADS = {NORM + "attn_q d 4*hd; attn_output 4*vd d; ffn_norm d": "True", "attn_k d 2*hd; attn_v d 2*vd; attn_sinks 4": "i % 3 != 1",
+               "attn_k d hd; attn_v d vd": "i % 3 == 1", GLU: "i == 0", MOE + BIASED: "i > 0"}
+STEP35 = {**RMS, **LENGTHS, **ROUTED, "attention.sliding_window": "9", "attention.sliding_window_pattern": FAR,
+          "attention.head_count": "[4 if j % 3 == 1 else 6 for j in range(l)]", "attention.head_count_kv": "[2 for j in range(l)]",
+          "expert_shared_feed_forward_length": "fs"}
+STEP35_HEADS = {NORM + "attn_k d 2*hd; attn_v d 2*hd; ffn_norm d": "True", "attn_q d 4*hd; attn_output 4*hd d": "i % 3 == 1",
+                "attn_q d 6*hd; attn_output 6*hd d": "i % 3 != 1", GLU: "i == 0"}
+GROK = ATTENTION + "; attn_output_norm d"
+MISTRAL4 = dict(DEEPSEEK2, keys={**DEEPSEEK2["keys"], "attention.temperature_scale": "0.3", "attention.temperature_length": "8"})
+
+MIXTURES = {
+    "qwen3vlmoe": decoder(NORM + ATTENTION + QK_NORM + "; ffn_norm d; " + MOE, TIED,
+                          {**LENGTHS, **SPARSE, "rope.dimension_sections": "[4, 4, 4, 0]"}, sizes=dict(hd="24")),
+    "mistral4": MISTRAL4,
+    "mistral4:yarn": dict(MISTRAL4, keys={**MISTRAL4["keys"], **YARN, "rope.scaling.yarn_log_multiplier": "0.1"}),
+    "deepseek32": dict(DEEPSEEK2, keys={**DEEPSEEK2["keys"], "attention.indexer.head_count": "2", "attention.indexer.key_length": "64",
+                                        "attention.indexer.top_k": "256"},
+                       blocks={**DEEPSEEK2["blocks"], "indexer.k_norm 64; indexer.k_norm: 64; indexer.proj d 2; indexer.attn_k d 64; "
+                                                      "indexer.attn_q_b 48 2*64": "True"}),
+    "glm-dsa": dict(DEEPSEEK2, keys={**{key: value for key, value in DEEPSEEK2["keys"].items() if key != "expert_gating_func"},
+                                     "attention.indexer.head_count": "2", "attention.indexer.key_length": "64",
+                                     "attention.indexer.top_k": "256", "attention.indexer.types": "[1 - j % 2 for j in range(l)]"},
+                    blocks={**DEEPSEEK2["blocks"], "indexer.k_norm 64; indexer.k_norm: 64; indexer.proj d 2; indexer.attn_k d 64; "
+                                                   "indexer.attn_q_b 48 2*64": "i % 2 == 0"}),
+    "kimi-linear": {
+        "keys": {**RMS, **ROUTED, **SHARED_COUNT, "attention.kv_lora_rank": "r", "attention.key_length": "r + rot",
+                 "attention.value_length": "r", "attention.key_length_mla": "dn + rot", "attention.value_length_mla": "dv",
+                 "attention.head_count_kv": "[1 if j == 1 else 0 for j in range(l)]", "ssm.conv_kernel": "4", "kda.head_dim": "s"},
+        "head": HEAD, "sizes": dict(r="32", dn="16", rot="8", dv="20", s="16", kv="1", l="4", fs="2*fe"),
+        "blocks": {"attn_norm d; ffn_norm d": "True", **DENSE_FIRST,
+                   "attn_q d h*s; attn_k d h*s; attn_v d h*s; ssm_conv1d_q 4 1 h*s; ssm_conv1d_k 4 1 h*s; ssm_conv1d_v 4 1 h*s; "
+                   "ssm_f_a d s; ssm_f_b s h*s; ssm_beta d h; ssm_a! 1 h; ssm_dt: h*s; ssm_g_a d s; ssm_g_b s h*s; ssm_norm s; "
+                   "attn_output h*s d": "i != 1",
+                   "attn_q d h*(dn+rot); attn_kv_a_mqa d r+rot; attn_kv_a_norm r; attn_k_b dn r h; attn_v_b r dv h; attn_output h*dv d":
+                       "i == 1"}},
+    "nemotron_h_moe": nemotron({}, {"ffn_up_exps d fe e; ffn_down_exps fe d e": "i % 2 == 1"}),
+    "nemotron_h_moe:latent": nemotron(
+        {"moe_latent_size": "n", "expert_used_count": "[2 if j == 1 else 3 for j in range(l)]",
+         "expert_feed_forward_length": "[20 if j == 1 else 24 for j in range(l)]"},
+        {"ffn_latent_down d n; ffn_latent_up n d": "i % 2 == 1", "ffn_up_exps n 20 e; ffn_down_exps 20 n e": "i == 1",
+         "ffn_up_exps n 24 e; ffn_down_exps 24 n e": "i in (3, 5)"}, n="20"),
+    "minimax-m2": sparse(ATTENTION + "; attn_q_norm h*hd; attn_k_norm kv*hd", {**LENGTHS, **SPARSE, "expert_gating_func": "2"},
+                         {MOE + BIASED: "True"}, hd="16", rot="8", f="fe"),
+    "ernie4_5-moe": sparse(ATTENTION, {**LENGTHS, **SPARSE, "interleave_moe_layer_step": "1", "leading_dense_block_count": "1",
+                                       "expert_shared_feed_forward_length": "fs"}, head=TIED, hd="24", fs="2*fe"),
+    "hunyuan-moe": sparse(ATTENTION + QK_NORM, {**LENGTHS, **SPARSE, "expert_shared_feed_forward_length": "fs"},
+                          {MOE + SHARED: "True"}, TIED, hd="24", f="fe"),
+    "hunyuan-moe:plain": sparse(ATTENTION + QK_NORM, {**LENGTHS, **SPARSE}, {MOE + SHARED: "True"}, hd="24", f="fe", fs="f"),
+    "bailingmoe": sparse(ATTENTION, {**LENGTHS, **SPARSE, "expert_shared_count": "2", "expert_weights_norm": "True"},
+                         {MOE + SHARED: "True"}, hd="24", fs="2*fe"),
+    "bailingmoe2": sparse("attn_qkv d (h+2*kv)*hd; attn_output h*hd d" + QK_NORM, {**ROUTED, **SHARED_COUNT},
+                          hd="d // h", rot="4", fs="2*fe"),
+    "bailingmoe2:groups": sparse(
+        "attn_qkv d (h+2*kv)*hd; attn_output h*hd d" + QK_NORM,
+        {**ROUTED, **SHARED_COUNT, "expert_group_count": "4", "expert_group_used_count": "2", "expert_shared_feed_forward_length": "12",
+         "nextn_predict_layers": "1"},
+        {**DENSE_FIRST, **PREDICTOR, "layer_output_norm d": "i == l - 1"}, e="12", eu="3", l="4", hd="d // h", fs="24"),
+    "dots1": sparse(ATTENTION + QK_NORM, {**LENGTHS, **ROUTED, **SHARED_COUNT}, hd="24", kv="h", fs="2*fe"),
+    "deepseek": sparse(ATTENTION, {**SPARSE, **SHARED_COUNT}, {GLU: "i == 0", MOE + SHARED: "i > 0"}, fs="2*fe"),
+    "exaone-moe": sparse(ATTENTION + QK_NORM, {**LENGTHS, **ROUTED, "attention.sliding_window": "9", "leading_dense_block_count": "1",
+                                               "expert_shared_feed_forward_length": "fs"},
+                         None, HEAD + "; rope_freqs hd//2", hd="24", l="5"),
+    "exaone-moe:nextn": sparse(
+        ATTENTION + QK_NORM, {**LENGTHS, **ROUTED, "attention.sliding_window": "9", "leading_dense_block_count": "1",
+                              "attention.sliding_window_pattern": "[1, 0, 1, 0]", "nextn_predict_layers": "1"},
+        {GLU: "i in (0, l - 1)", MOE + SHARED + BIASED: "0 < i < l - 1", **PREDICTOR}, hd="24", l="4", fs="fe"),
+    "afmoe": sparse(GATED_HEADS, {**LENGTHS, **ROUTED, **SHARED_COUNT, "attention.sliding_window": "9"}, hd="24", l="5", fs="2*fe"),
+    "afmoe:bases": sparse(GATED_HEADS, {**LENGTHS, **SPARSE, "leading_dense_block_count": "2", "expert_shared_count": "0",
+                                        "attention.sliding_window": "9", "rope.freq_base_swa": "5000.0"},
+                          {GLU: "i < 2", MOE + BIASED: "i >= 2"}, hd="24", l="5"),
+    "muse-glimmer": decoder(NORM + GATED_HEADS + "; " + FFN, HEAD,
+                            {**LENGTHS, "attention.sliding_window": "9", "logit_scale": "0.4", "final_logit_softcapping": "3.0"},
+                            sizes=dict(hd="24", l="5")),
+    "cohere2moe": {"keys": {**LAYER, **ROUTED, "logit_scale": "0.25", "attention.sliding_window": "9", "leading_dense_block_count": "1",
+                            "expert_shared_count": "2"}, "head": TIED, "sizes": dict(l="5", fs="2*fe"),
+                   "blocks": {NORM + ATTENTION: "True", GLU: "i == 0", MOE + SHARED: "i > 0"}},
+    "cohere2moe:joined": {"keys": {**RMS, **SPARSE, "logit_scale": "0.25", "attention.sliding_window": "9", "leading_dense_block_count": "0",
+                                   "attention.sliding_window_pattern": "[1, 0, 1, 0]", "nextn_predict_layers": "1"}, "head": TIED,
+                          "sizes": dict(l="4"),
+                          "blocks": {NORM + ATTENTION + "; ffn_gate_inp d e; ffn_gate_up_exps d 2*fe e; ffn_down_exps fe d e": "True",
+                                     **PREDICTOR}},
+    "smallthinker": sparse(ATTENTION, {**LENGTHS, **SPARSE, "expert_gating_func": "2", "attention.sliding_window": "4096",
+                                       "context_length": "8192", "rope.freq_base_swa": "5000.0"}, {MOE: "True"}, TIED, hd="24", l="6"),
+    "smallthinker:everywhere": sparse(ATTENTION, {**SPARSE, "expert_gating_func": "1"}, {MOE: "True"}, l="5"),
+    "arctic": sparse(ATTENTION, EXPERTS, {"ffn_gate d d; ffn_up d d; ffn_down d d; ffn_norm_exps d; " + MOE: "True"}, fe="f"),
+    "dbrx": {"keys": {**LAYER, **EXPERTS, "attention.clamp_kqv": "1.5"}, "head": HEAD, "sizes": dict(fe="f"),
+             "blocks": {NORM + "attn_qkv d (h+2*kv)*hd; attn_output h*hd d; attn_output_norm d; " + MOE: "True"}},
+    "grok": {**sparse(GROK, EXPERTS, {"layer_output_norm d; " + MOE: "True"}, fe="f"), "gelu": True},
+    "grok:second": {**sparse(GROK, {**SPARSE, **YARN, "rope.scaling.yarn_ext_factor": "1.0", "rope.scaling.yarn_attn_factor": "1.0",
+                                    "logit_scale": "0.5", "embedding_scale": "5.0", "attention.output_scale": "0.3",
+                                    "attn_logit_softcapping": "8.0", "final_logit_softcapping": "4.0"},
+                             {"post_ffw_norm d; " + GLU + "; " + MOE: "True"}), "gelu": True},
+    "step35": {"keys": STEP35, "head": HEAD, "sizes": dict(hd="16", h="6", l="5"),
+               "blocks": {**STEP35_HEADS, MOE + SHARED: "i > 0"}},
+    "step35:limits": {
+        "keys": {**STEP35, "swiglu_clamp_exp": "[0.0 if j == 2 else 0.4 for j in range(l)]", "nextn_predict_layers": "1",
+                 "swiglu_clamp_shexp": "[0.0 if j == 3 else 0.7 for j in range(l)]", "rope.freq_base_swa": "5000.0"},
+        "head": HEAD + "; rope_freqs hd//2", "sizes": dict(hd="16", h="6", l="6"),
+        "blocks": {**STEP35_HEADS, MOE + SHARED + BIASED: "i > 0", "attn_q_norm hd; attn_k_norm hd": "True",
+                   "attn_gate d 4": "i % 3 == 1", "attn_gate d 6": "i % 3 != 1", **PREDICTOR}},
+    "mimo2": {"keys": MIMO2, "head": HEAD, "sizes": dict(hd="24", vd="16", rot="8", h="4", kv="2", l="5"), "blocks": MIMO2_HEADS},
+    "mimo2:scaled": {"keys": {**MIMO2, "attention.value_scale": "0.7", "nextn_predict_layers": "1"}, "head": HEAD,
+                     "sizes": dict(hd="24", vd="16", rot="8", h="4", kv="2", l="6"),
+                     "blocks": {**{group.replace("attn_q d 4*hd; ", ""): condition for group, condition in MIMO2_HEADS.items()
+                                   if "attn_k" not in group},
+                                "attn_qkv d 6*hd+2*vd; attn_sinks 4": "i % 3 != 1", "attn_qkv d 5*hd+vd": "i % 3 == 1", **PREDICTOR}},
+}
+
 ARCHS = {
     "llama": decoder(NORM + ATTENTION + "; " + FFN),
     "qwen2": decoder(NORM + ATTENTION + QKV_BIAS + "; " + FFN),
@@ -198,6 +336,8 @@ ARCHS = {
                 "head": "token_embd d v; token_embd_norm d",
                 "blocks": {NORM + "ffn_norm d": "True", GLU: "i == 0", MOE + "; exp_probs_b: e": "i > 0", ATTENTION + QK_NORM: "i % 2 == 1",
                            "shortconv.in_proj d 3*d; shortconv.conv 3 d; shortconv.out_proj d d": "i % 2 == 0"}},
+    # Further mixtures of experts.
+    **MIXTURES,
     # Forms of the above.
     "deepseek2:yarn": dict(DEEPSEEK2, keys={**DEEPSEEK2["keys"], **YARN, "rope.scaling.yarn_log_multiplier": "0.0707"}),
     "llama:linear": decoder(NORM + ATTENTION + "; " + FFN, keys={"rope.scaling.type": "=linear", "rope.scaling.factor": "4.0"}),
@@ -266,6 +406,9 @@ ARCHS = {
                  "expert_shared_feed_forward_length": "fs", "rope.scaling.finetuned": "False"},
         "head": TIED, "sizes": dict(SSM2_SIZES, fe="f", groups="1"),
         "blocks": {NORM + "ffn_norm d; " + MOE + SHARED: "True", MAMBA2: "i != 1", ATTENTION: "i == 1"}},
+    "llama4:several": {
+        "keys": {**RMS, **LENGTHS, **SPARSE, "interleave_moe_layer_step": "1"}, "head": HEAD, "sizes": dict(hd="16", fs="fe", l="4"),
+        "blocks": {NORM + ATTENTION + "; ffn_norm d": "True", MOE + SHARED: "True"}},
     "deepseek2:lite": {
         "keys": {**RMS, **EXPERTS, "expert_feed_forward_length": "fe", "expert_gating_func": "1", "expert_shared_count": "2",
                  "expert_weights_scale": "1.0", "leading_dense_block_count": "24", "attention.kv_lora_rank": "r",

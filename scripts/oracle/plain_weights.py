@@ -17,6 +17,12 @@ def rounded(x):
 def range_of(name, dimensions):
     """(middle, spread) that keep every layer's output alive."""
     base = ".".join(name.split(".")[-2:])
+    if base.endswith("ssm_a"):
+        return -1.5, 1.25
+    if base.endswith("ssm_d"):
+        return 1, 0.5
+    if base.startswith(("rope_freqs", "rope_factors")):
+        return 2.5, 1.5
     if base in ("time_mix_w0.weight", "time_mix_decay.weight"):
         return -2.25, 2.75
     if "_lerp_" in base or base.endswith(("time_mix_first.weight", "k_k.weight", "k_a.weight", "r_k.weight")):

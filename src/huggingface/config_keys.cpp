@@ -91,12 +91,14 @@ void add_rope(ModelConfig& config, ArchKeys& k, ModelShape& shape) {
 }
 
 void add_experts(ModelConfig& config, ArchKeys& k) {
-  const int64_t experts = config.count({"num_local_experts", "num_experts", "n_routed_experts"}, 0);
+  const int64_t experts =
+      config.count({"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"}, 0);
   if (!experts) return;
   k.u32("expert_count", experts);
-  k.u32("expert_used_count", config.count({"num_experts_per_tok", "num_experts_per_token", "moe_top_k"}));
+  k.u32("expert_used_count", config.count_for_all({"num_experts_per_tok", "num_experts_per_token",
+                                                   "moe_top_k", "moe_topk", "moe_k"}));
   if (config.has({"moe_intermediate_size"}))
-    k.u32("expert_feed_forward_length", config.count({"moe_intermediate_size"}));
+    k.u32("expert_feed_forward_length", config.count_for_all({"moe_intermediate_size"}));
 }
 
 }  // namespace

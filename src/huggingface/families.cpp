@@ -284,14 +284,16 @@ std::span<const NameRule> usual_names() { return kUsual; }
 
 const Family* family_of(std::string_view model_type) {
   const Family* found = nullptr;
-  for (const Family& f : kFamilies)
-    each_type(f, [&](std::string_view t) { found = t == model_type ? &f : found; });
+  for (const auto& all : {families(), mixture_families()})
+    for (const Family& f : all)
+      each_type(f, [&](std::string_view t) { found = t == model_type ? &f : found; });
   return found;
 }
 
 std::string family_names() {
   std::vector<std::string_view> all;
-  for (const Family& f : kFamilies) each_type(f, [&](std::string_view t) { all.push_back(t); });
+  for (const auto& some : {families(), mixture_families()})
+    for (const Family& f : some) each_type(f, [&](std::string_view t) { all.push_back(t); });
   std::sort(all.begin(), all.end());
   std::string text;
   for (std::string_view name : all) text += format("{}{}", text.empty() ? "" : ", ", name);

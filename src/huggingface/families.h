@@ -54,6 +54,7 @@ struct Family {
 };
 
 std::span<const Family> families();
+std::span<const Family> mixture_families();  // further ones with experts
 // nullptr if unknown.
 const Family* family_of(std::string_view model_type);
 std::string family_names();  // "cohere, cohere2, ..."

@@ -52,6 +52,18 @@ int64_t ModelConfig::count(JsonNames names, std::optional<int64_t> otherwise) {
   return otherwise.value_or(1);
 }
 
+int64_t ModelConfig::count_for_all(JsonNames names, std::optional<int64_t> otherwise) {
+  const Json* value = find(names);
+  if (!value || !value->is_array() || value->empty()) return count(names, otherwise);
+  for (const Json& one : *value)
+    if (one != value->front())
+      fail(Code::Unsupported, format("'{}': layers with different numbers are not computed", *names.begin()));
+  ModelConfig first(Json{{*names.begin(), value->front()}}, path_);
+  const int64_t n = first.count({*names.begin()});
+  take_error(first);
+  return n;
+}
+
 double ModelConfig::number(JsonNames names, std::optional<double> otherwise) {
   const Json* value = find(names);
   if (!value && otherwise) return *otherwise;

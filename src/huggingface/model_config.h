@@ -25,6 +25,8 @@ class ModelConfig {
   bool has(JsonNames names) const { return find(names) != nullptr; }
   // A whole number from 0 to 2^31 - 1. Without a default a missing one is an error.
   int64_t count(JsonNames names, std::optional<int64_t> otherwise = {});
+  // Likewise; or a list with a number for each layer, all of which must be the same.
+  int64_t count_for_all(JsonNames names, std::optional<int64_t> otherwise = {});
   double number(JsonNames names, std::optional<double> otherwise = {});
   bool flag(JsonNames names, bool otherwise);
   std::string text(JsonNames names, const std::string& otherwise = {});

@@ -182,7 +182,9 @@ Value Recorder::experts(const std::string& name, int columns, int rows, int expe
                   {index_of(t)});
 }
 Value Recorder::table(const std::string& name, int columns, int rows) {
-  const StoredTensor* t = find(name, {columns, rows, 1});
+  const StoredTensor* there = stored(name);
+  const bool flat = !there || there->dim[1] != 1;
+  const StoredTensor* t = find(name, flat ? Dims{columns, rows, 1} : Dims{columns, 1, rows});
   if (t) used_[t->name][0] = rows;
   return p.vector(prefix_ + name, columns * rows, {index_of(t)});
 }

@@ -80,7 +80,7 @@ class Recorder {
   // As ProgramBuilder::expert_linear with experts(); likewise.
   Value expert_product(const std::string& name, int rows, int experts, Value x, std::optional<Value> routes,
                        std::optional<Value> bias = {});
-  // The values of a small f32 tensor [columns, rows], contiguous: taps, norms by head.
+  // The values of a small f32 tensor [columns, rows] or [columns, 1, rows], contiguous: taps, norms by head.
   Value table(const std::string& name, int columns, int rows);
   std::optional<Value> optional_vector(const std::string& name, int size);
   // The value of a tensor with one element, read now: it becomes a constant of the program.

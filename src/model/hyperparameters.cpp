@@ -94,6 +94,22 @@ bool Hyperparameters::flag_of(const std::string& key, int layer, std::optional<b
   return *v != 0;
 }
 
+double Hyperparameters::number_of(const std::string& key, int layer, std::optional<double> otherwise,
+                                  double least) {
+  const MetadataArray* list = metadata_.array(full(key));
+  if (!list) return number(key, otherwise, least);
+  const auto values = list->floats();
+  if (values.size() != size_t(layers_))
+    fail(Code::Malformed, format("metadata key '{}': expected a number for each of {} layers, found {}",
+                                 full(key), layers_, found(metadata_, full(key))));
+  else if (const double v = values[size_t(layer)]; v >= least && std::isfinite(v)) return v;
+  else
+    fail(Code::Malformed,
+         format("metadata key '{}', layer {}: expected a finite number{}, found {}", full(key), layer,
+                std::isfinite(least) ? format(" of at least {}", least) : std::string(), v));
+  return otherwise.value_or(1);
+}
+
 int Hyperparameters::most_of(const std::string& key, std::optional<int> otherwise) {
   if (!is_list(key)) return count(key, otherwise);
   int most = 0;

@@ -33,6 +33,8 @@ class Hyperparameters {
   // The value of one layer: the key has one value for all layers, or a list.
   int count_of(const std::string& key, int layer, std::optional<int> otherwise = {}, int least = 0);
   bool flag_of(const std::string& key, int layer, std::optional<bool> otherwise = {});
+  double number_of(const std::string& key, int layer, std::optional<double> otherwise = {},
+                   double least = -std::numeric_limits<double>::infinity());
   // The largest value of all layers.
   int most_of(const std::string& key, std::optional<int> otherwise = {});
   bool is_list(const std::string& key) const { return metadata_.array(full(key)) != nullptr; }

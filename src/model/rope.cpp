@@ -23,7 +23,7 @@ struct Scaling {
   double factor = 1;  // frequencies are divided by it ...
   bool yarn = false;  // ... all of them, or by YaRN's rule
   bool longrope = false;
-  double context = 0, fast = 32, slow = 1, magnitude = 1;
+  double context = 0, fast = 0, slow = 1, magnitude = 1;
 };
 
 // A key of another kind is an error, never the default.
@@ -39,12 +39,14 @@ Status read_positive(const Metadata& metadata, const std::string& key, double& v
   return Done{};
 }
 
-Result<Scaling> read_scaling(const Metadata& metadata, const TensorTable& tensors, const std::string& arch) {
+Result<Scaling> read_scaling(const Metadata& metadata, const TensorTable& tensors, const std::string& arch,
+                             double beta_fast) {
   const std::string prefix = arch + ".rope.scaling.", type_key = prefix + "type";
   if (metadata.find(type_key) && !metadata.string(type_key))
     return Error{Code::Malformed,
                  format("{}: metadata key '{}' must be a string", metadata.source(), type_key), ""};
   Scaling s;
+  s.fast = beta_fast;
   // Files of phi3 have longrope's factors without naming the type. A factor of all without a type means
   // linear scaling: files older than the type have only that.
   const bool factors = tensors.find("rope_factors_long.weight") || tensors.find("rope_factors_short.weight");
@@ -72,10 +74,10 @@ Result<Scaling> read_scaling(const Metadata& metadata, const TensorTable& tensor
   if (auto ok = read_positive(metadata, prefix + "yarn_log_multiplier", log_multiplier); !ok)
     return ok.error();
   for (const char* name : {"yarn_ext_factor", "yarn_attn_factor"})
-    if (metadata.find(prefix + name))
+    if (metadata.find(prefix + name) && metadata.number(prefix + name) != 1.0)
       return Error{
           Code::Unsupported,
-          format("{}: metadata key '{}{}' is not computed by this version", metadata.source(), prefix, name),
+          format("{}: metadata key '{}{}': this version computes 1 only", metadata.source(), prefix, name),
           ""};
   for (auto [key, value] : {std::pair{arch + ".context_length", &s.context},
                             {prefix + "original_context_length", &s.context},
@@ -104,11 +106,12 @@ double share_divided(const Scaling& s, int pair, int rotated, double base) {
 }  // namespace
 
 // The values of a tensor by which the frequencies are divided; unchanged if the file has no such tensor.
-static Status read_divisors(const ModelSource& file, const std::string& name, std::vector<float>& divisors) {
+static Status read_divisors(const ModelSource& file, const std::string& name, size_t stored,
+                            std::vector<float>& divisors) {
   const StoredTensor* t = file.tensors().find(name);
   if (!t) return Done{};
-  if (t->type != DType::F32 || t->rank != 1 || t->dim[0] != int64_t(divisors.size()))
-    return Error{Code::Malformed, format("{}: {} must be f32[{}]", file.path(), name, divisors.size()), ""};
+  if (t->type != DType::F32 || t->rank != 1 || t->dim[0] != int64_t(stored))
+    return Error{Code::Malformed, format("{}: {} must be f32[{}]", file.path(), name, stored), ""};
   return file.read(*t, 0, divisors.data(), divisors.size() * sizeof(float));
 }
 
@@ -150,14 +153,16 @@ Result<RopeAngles> RopeAngles::create(const ModelSource& file, const std::string
     return Error{Code::Malformed,
                  format("{}: {}.rope.freq_base is {}, expected a positive number", file.path(), arch, base),
                  ""};
-  auto scaling = settings.scaled ? read_scaling(file.metadata(), file.tensors(), arch) : Scaling();
+  auto scaling =
+      settings.scaled ? read_scaling(file.metadata(), file.tensors(), arch, settings.beta_fast) : Scaling();
   if (!scaling) return scaling.error();
   std::vector<float> divisors(size_t(rotated) / 2, 1.f);
   const char* of_length =
       settings.context > scaling->context ? "rope_factors_long.weight" : "rope_factors_short.weight";
   if (settings.divided) {
-    if (auto ok = read_divisors(file, "rope_freqs.weight", divisors); !ok) return ok.error();
-    if (auto ok = scaling->longrope ? read_divisors(file, of_length, divisors) : Status(Done{}); !ok)
+    const size_t stored = std::max(divisors.size(), size_t(settings.divisors));
+    if (auto ok = read_divisors(file, "rope_freqs.weight", stored, divisors); !ok) return ok.error();
+    if (auto ok = scaling->longrope ? read_divisors(file, of_length, stored, divisors) : Status(Done{}); !ok)
       return ok.error();
   }
   auto axes = read_sections(file.metadata(), arch, divisors.size(), settings.sections);

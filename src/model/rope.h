@@ -19,10 +19,12 @@ enum class RopeSections : uint8_t { Blocks, InTurn };
 struct RopeSettings {
   int rotated = 0;  // rotated values of every head, in pairs
   double base = 10000;
-  bool scaled = true;    // by "<arch>.rope.scaling." of the file; false: not scaled
-  bool divided = true;   // by the tensor rope_freqs.weight, if there is one
-  int context = 0;       // positions the model is loaded for; selects longrope's factors
-  double magnitude = 0;  // of every (cos, sin); 0: by the scaling
+  bool scaled = true;     // by "<arch>.rope.scaling." of the file; false: not scaled
+  bool divided = true;    // by the tensor rope_freqs.weight, if there is one
+  int context = 0;        // positions the model is loaded for; selects longrope's factors
+  double magnitude = 0;   // of every (cos, sin); 0: by the scaling
+  double beta_fast = 32;  // YaRN's, where the file does not say it
+  int divisors = 0;       // values of rope_freqs.weight: the first are these pairs'; 0: as many as pairs
   RopeSections sections = RopeSections::Blocks;
 };
 

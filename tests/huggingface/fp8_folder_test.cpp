@@ -7,31 +7,13 @@
 #include "base/file.h"
 #include "huggingface/folder.h"
 #include "support/golden.h"
+#include "support/safetensors_writer.h"
 #include "tensor/half.h"
 
 namespace gimbal::test {
 namespace {
 
 constexpr int kWidth = 256, kHeads = 2, kHeadSize = 128, kTokens = 420;
-
-// A safetensors file, written here from its description.
-class Fp8File {
- public:
-  void add(const std::string& name, const char* type, std::vector<int64_t> shape, const std::string& bytes) {
-    header_[name] = {
-        {"dtype", type}, {"shape", shape}, {"data_offsets", {data_.size(), data_.size() + bytes.size()}}};
-    data_ += bytes;
-  }
-  std::string text() const {
-    const std::string json = header_.dump();
-    const uint64_t size = json.size();
-    return std::string(reinterpret_cast<const char*>(&size), sizeof size) + json + data_;
-  }
-
- private:
-  nlohmann::ordered_json header_ = nlohmann::ordered_json::object();
-  std::string data_;
-};
 
 uint32_t state = 12345;
 uint8_t next_byte() { return uint8_t((state = state * 1664525u + 1013904223u) >> 24); }
@@ -86,7 +68,7 @@ Fp8Folder make_folder() {
   const auto tokenizers =
       read_json(std::string(GIMBAL_SOURCE_DIR) + "/tests/data/peer/published_tokenizers.json");
   EXPECT_TRUE(write_file(f.path + "/tokenizer.json", tokenizers["gpt2"]["tokenizer"].dump()));
-  Fp8File file;
+  SafetensorsWriter file;
   const int64_t square = int64_t(kWidth) * kWidth;
   f.q = eights(square), f.v = eights(square), f.down = eights(square);
   f.q_scales = {0.5f, 0.001f, 3.0f, 1.25f};

@@ -95,10 +95,6 @@ TEST(Arch, RefusesExpertsAndWindowsThatMakeNoSense) {
                           with(window(8), [](TinyLlama& s) { tensor(s, "blk.0.attn_sinks.weight", {3}); }))),
        Code::Malformed,
        {"attn_sinks", "3 x 1"}},
-      {"llama4 with two experts for a row",
-       as("llama4", with(experts(4, 2, 4), count("interleave_moe_layer_step", 1))),
-       Code::Unsupported,
-       {"expert_used_count is 2"}},
       {"llama4, other chunks",
        as("llama4", with(experts(4, 1, 4), with(window(16), count("interleave_moe_layer_step", 1)))),
        Code::Unsupported,
@@ -129,6 +125,64 @@ TEST(Arch, RefusesExpertsAndWindowsThatMakeNoSense) {
   qwen(4, 2, 4)(spec);
   const auto e = plan(spec);
   EXPECT_FALSE(e) << e->message;
+}
+
+TEST(Arch, RefusesWhatSparseDecodersDoNotCompute) {
+  auto experts = [](auto then) { return [=](TinyLlama& s) { mix(s, 4, 2, 4), then(s); }; };
+  auto count = [](const char* key, uint32_t n) { return [=](TinyLlama& s) { s.u32(key, n); }; };
+  auto window = [](auto then) {
+    return [=](TinyLlama& s) {
+      mix(s, 4, 2, 4), s.u32("attention.sliding_window", 8);
+      flags(s, "attention.sliding_window_pattern", {1}), then(s);
+    };
+  };
+  auto limit = [](float f) { return [=](TinyLlama& s) { s.f32("swiglu_clamp_exp", f); }; };
+  expect_refused({
+      {"ernie4_5-moe with experts in every second layer",
+       as("ernie4_5-moe", experts(count("interleave_moe_layer_step", 2))),
+       Code::Unsupported,
+       {"interleave_moe_layer_step is 2", "computes 1"}},
+      {"deepseek32 beyond its indexer",
+       as("deepseek32", experts(count("attention.indexer.top_k", 32))),
+       Code::Usage,
+       {"64 positions", "the 32", "--ctx 32"}},
+      {"deepseek32 without its number",
+       as("deepseek32", experts([](TinyLlama&) {})),
+       Code::Malformed,
+       {"top_k"}},
+      {"smallthinker, another window",
+       as("smallthinker", experts(count("attention.sliding_window", 8))),
+       Code::Unsupported,
+       {"sliding_window is 8", "4096"}},
+      {"minimax-m2 without norms",
+       as("minimax-m2", experts([](TinyLlama&) {})),
+       Code::Malformed,
+       {"attn_q_norm"}},
+      {"dbrx without a limit", as("dbrx", experts([](TinyLlama&) {})), Code::Malformed, {"clamp_kqv"}},
+      {"bailingmoe2, absurd experts for all rows",
+       as("bailingmoe2", experts([](TinyLlama& s) {
+            s.u32("expert_shared_count", 1 << 20), s.u32("expert_shared_feed_forward_length", 1 << 20);
+          })),
+       Code::Malformed,
+       {"expert_shared_count", "more than any model"}},
+      {"mimo2 without a pattern",
+       as("mimo2", experts(count("attention.sliding_window", 8))),
+       Code::Malformed,
+       {"sliding_window_pattern"}},
+      {"step35, a limit below the depth of silu",
+       as("step35", window(limit(0.1f))),
+       Code::Unsupported,
+       {"0.1"}},
+      {"step35, a negative limit", as("step35", window(limit(-1))), Code::Malformed, {"swiglu_clamp_exp"}},
+      {"nemotron_h_moe without a width for all rows",
+       as("nemotron_h_moe", experts([](TinyLlama&) {})),
+       Code::Malformed,
+       {"expert_shared_feed_forward_length"}},
+      {"qwen3vlmoe, too many parts of pictures",
+       as("qwen3vlmoe", experts(count("n_deepstack_layers", 2))),
+       Code::Malformed,
+       {"2 deepstack layers of 1"}},
+  });
 }
 
 // Llama 4 normalises rotated heads, but for the model with 128 experts, which was trained without it and has

@@ -233,9 +233,9 @@ TEST(Config, FloatsThatLie) {
       lies.push_back({key, yarn([=](TinyLlama& s) { s.f32(key, bad); }), Code::Malformed, {key, "positive"}});
   for (const char* key : {"yarn_ext_factor", "yarn_attn_factor"})
     lies.push_back({key,
-                    yarn([=](TinyLlama& s) { s.f32("rope.scaling." + std::string(key), 1); }),
+                    yarn([=](TinyLlama& s) { s.f32("rope.scaling." + std::string(key), 0.5f); }),
                     Code::Unsupported,
-                    {key}});
+                    {key, "computes 1 only"}});
   for (const std::vector<int32_t>& bad :
        {std::vector<int32_t>{1, 1}, {1, 1, 1, 1, 1}, {-1, 2, 1, 0}, {1, 1, 1 << 30, 0}})
     lies.push_back({"sections",

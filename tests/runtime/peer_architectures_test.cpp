@@ -45,10 +45,11 @@ std::vector<float> embedding_of(gimbal::test::Engine& e, const std::vector<int32
   EXPECT_TRUE(pooling && *pooling);
   if (!pooling || !*pooling) return got;
   const std::vector<std::vector<int32_t>> texts = {tokens};
-  const auto ok = embed(*e.model, texts, {**pooling, true}, [&](size_t, std::span<const float> x) -> Status {
-    got.assign(x.begin(), x.end());
-    return Done{};
-  });
+  const auto ok = embed(*e.model, texts, {**pooling, true},
+                        [&](size_t, std::span<const float> x) -> Status {
+                          got.assign(x.begin(), x.end());
+                          return Done{};
+                        });
   EXPECT_TRUE(ok) << ok.error().message;
   return got;
 }
@@ -81,7 +82,7 @@ void check_logits(const nlohmann::ordered_json& golden, const std::string& file)
   for (size_t i = 0; i < want.size(); i++)
     largest = std::max(largest, std::fabs(double(rows[last * want.size() + i]) - want[i]));
   std::printf("largest difference %.1e", largest);
-  EXPECT_LE(largest, 1e-3);
+  EXPECT_LE(largest, golden.contains("gelu_by_table") ? 3e-2 : 1e-3);
   for (size_t s = 0; s < greedy.size(); s++) {
     const float* row = &rows[(last + s) * want.size()];
     EXPECT_EQ(int32_t(std::max_element(row, row + want.size()) - row), greedy[s]) << "step " << s;

@@ -11,9 +11,11 @@ void put_key(GgufWriter& w, const std::string& key, const nlohmann::ordered_json
   else if (value.is_number_integer()) w.u32(key, value.get<uint32_t>());
   else if (value.is_number_float()) w.f32(key, value.get<float>());
   else {
-    std::string list = le<uint32_t>(kI32) + le<uint64_t>(value.size());
+    const bool floats = !value.empty() && value[0].is_number_float();
+    std::string list = le<uint32_t>(floats ? kF32 : kI32) + le<uint64_t>(value.size());
     for (const auto& element : value)
-      list += le(element.is_boolean() ? int32_t(element.get<bool>()) : element.get<int32_t>());
+      if (floats) list += le(element.get<float>());
+      else list += le(element.is_boolean() ? int32_t(element.get<bool>()) : element.get<int32_t>());
     w.raw(key, kArray, list);
   }
 }
@@ -35,15 +37,17 @@ std::string values_of(const std::string& name, uint64_t count, double middle, do
 
 }  // namespace
 
+std::string plain_values(const nlohmann::ordered_json& tensor) {
+  uint64_t count = 1;
+  for (const auto& d : tensor[1]) count *= d.get<uint64_t>();
+  return values_of(tensor[0].get<std::string>(), count, tensor[2].get<double>(), tensor[3].get<double>());
+}
+
 std::string plain_model(const nlohmann::ordered_json& golden) {
   GgufWriter w;
   for (const auto& [key, value] : golden["metadata"].items()) put_key(w, key, value);
   for (const auto& t : golden["tensors"]) {
-    const auto name = t[0].get<std::string>();
-    const auto dims = t[1].get<std::vector<uint64_t>>();
-    uint64_t count = 1;
-    for (uint64_t d : dims) count *= d;
-    w.tensor(name, dims, 0, values_of(name, count, t[2].get<double>(), t[3].get<double>()));
+    w.tensor(t[0].get<std::string>(), t[1].get<std::vector<uint64_t>>(), 0, plain_values(t));
   }
   return w.build();
 }

@@ -8,6 +8,8 @@
 namespace gimbal::arch {
 namespace {
 
+constexpr float kSiluDepth = 0.2785f;
+
 std::optional<Value> bias_of(Recorder& m, const std::string& name, int size, Bias bias) {
   if (bias == Bias::Needed) return m.vector(name + ".bias", size);
   return m.optional_vector(name + ".bias", size);
@@ -81,11 +83,11 @@ Value window_rope_table(Recorder& m) {
                 "rope of windows");
 }
 
-bool has_window(Recorder& m, int layer, int period) {
+bool has_window(Recorder& m, int layer, int period, FarLayer far) {
   const char* key = "attention.sliding_window_pattern";
   if (m.hyper.is_list(key)) return m.hyper.flag_of(key, layer);
   period = m.hyper.count(key, period, 0);
-  return period == 0 || layer % period < period - 1;
+  return period == 0 || layer % period != (far == FarLayer::Last ? period - 1 : 0);
 }
 
 int window_size(Recorder& m, std::optional<int> otherwise) {
@@ -139,15 +141,26 @@ Value attend(Recorder& m, const Attention& a, const Heads& h) {
 
 int ff_width(Recorder& m, int layer) { return m.hyper.count_of("feed_forward_length", layer, {}, 1); }
 
-Value glu(Recorder& m, Value x, OpKind activation, const std::string& suffix, int width) {
+Value activated(Recorder& m, OpKind activation, float limit, Value gate, Value up) {
   ProgramBuilder& p = m.p;
+  if (activation == OpKind::Relu) return p.mul(p.map(activation, gate), up);
+  if (activation != OpKind::SwiGlu || limit == 0) return p.record(activation, {gate, up}, {{limit}, {}});
+  // silu is nowhere below -0.2785, so that a limit on both sides is one from above.
+  if (limit < kSiluDepth)
+    m.hyper.fail(Code::Unsupported,
+                 format("{}: activations limited to {}; this version computes limits of at least {}",
+                        m.config.arch, limit, kSiluDepth));
+  return p.mul(p.map(OpKind::Clamp, p.map(OpKind::Silu, gate), limit), p.map(OpKind::Clamp, up, limit));
+}
+
+Value glu(Recorder& m, Value x, OpKind activation, const std::string& suffix, int width, float limit) {
   const int d = width_of(m, x), f = width ? width : ff_width(m, m.current_layer());
   const std::string gate_name = "ffn_gate" + suffix, up_name = "ffn_up" + suffix;
   auto half = [&](int first) { return m.product(up_name, first, f, 2 * f, x); };
   const bool fused = !m.has(gate_name + ".weight") && m.has(up_name + ".weight");
   const Value gate = fused ? half(0) : project(m, gate_name, f, x);
   const Value up = fused ? half(f) : project(m, up_name, f, x);
-  return project(m, "ffn_down" + suffix, d, p.record(activation, {gate, up}));
+  return project(m, "ffn_down" + suffix, d, activated(m, activation, limit, gate, up));
 }
 
 Value mlp(Recorder& m, Value x, OpKind activation, Bias bias) {
@@ -155,13 +168,14 @@ Value mlp(Recorder& m, Value x, OpKind activation, Bias bias) {
   return project(m, "ffn_down", width_of(m, x), m.p.map(activation, up), bias);
 }
 
-Experts read_experts(Recorder& m, UsualRouting usual) {
+Experts read_experts(Recorder& m, UsualRouting usual, std::optional<int> layer) {
   Hyperparameters& h = m.hyper;
+  auto of_layer = [&](const char* key) { return layer ? h.count_of(key, *layer, {}, 1) : h.count(key); };
   Experts e{};
   e.count = h.count("expert_count");
-  e.width = h.has("expert_feed_forward_length") ? h.count("expert_feed_forward_length")
-                                                : ff_width(m, m.config.layers - 1);
-  e.routing.k = h.count("expert_used_count");
+  e.width = h.has("expert_feed_forward_length") ? of_layer("expert_feed_forward_length")
+                                                : ff_width(m, layer.value_or(m.config.layers - 1));
+  e.routing.k = of_layer("expert_used_count");
   if (e.routing.k > e.count)
     h.fail(Code::Malformed, m.config.arch + ".expert_used_count is " + std::to_string(e.routing.k) +
                                 ", more than the " + std::to_string(e.count) + " experts there are");
@@ -199,14 +213,17 @@ Value mixture(Recorder& m, const Experts& e, Value x, std::optional<Value> given
     if (m.has(name + ".bias")) bias = m.table(name + ".bias", rows, n);
     return m.expert_product(name, rows, n, y, routes, bias);
   };
-  Value gate, up;
-  if (m.has("ffn_gate_up_exps.weight")) {
-    const Value both = product("ffn_gate_up_exps", 2 * f, x);
-    gate = p.slice(both, 0, f), up = p.slice(both, f, f);
-  } else {
-    gate = product("ffn_gate_exps", f, x), up = product("ffn_up_exps", f, x);
-  }
-  const Value y = product("ffn_down_exps", d, p.record(e.activation, {gate, up}, {{e.limit}, {}}));
+  auto hidden = [&] {
+    if (!e.gated) return p.map(e.activation, product("ffn_up_exps", f, x), e.limit);
+    if (m.has("ffn_gate_up_exps.weight")) {
+      const Value both = product("ffn_gate_up_exps", 2 * f, x);
+      const Value gate = p.slice(both, 0, f), up = p.slice(both, f, f);
+      return activated(m, e.activation, e.limit, gate, up);
+    }
+    const Value gate = product("ffn_gate_exps", f, x), up = product("ffn_up_exps", f, x);
+    return activated(m, e.activation, e.limit, gate, up);
+  };
+  const Value y = product("ffn_down_exps", d, hidden());
   return p.combine(y, routes, m.optional_vector("ffn_down_exps.scale", n));
 }
 
@@ -221,6 +238,13 @@ Value gated_shared_expert(Recorder& m, Value x) {
 Value token_embedding(Recorder& m, float scale) {
   const Value x = m.embedded(m.matrix("token_embd.weight", m.config.width, m.config.vocabulary));
   return scale == 1 ? x : m.p.scale(x, scale);
+}
+
+int deepstack_layers(Recorder& m) {
+  const int n = m.hyper.count("n_deepstack_layers", 0, 0);
+  if (n > m.config.layers)
+    m.hyper.fail(Code::Malformed, format("{} deepstack layers of {} layers", n, m.config.layers));
+  return n;
 }
 
 Value position_embedding(Recorder& m) {

@@ -54,8 +54,9 @@ Value rope_table(Recorder&, RopeSections = RopeSections::Blocks);
 // The angles of layers with a window: from rope.freq_base_swa, not scaled.
 Value window_rope_table(Recorder&);
 // Whether the layer's rows attend to a window only. attention.sliding_window_pattern is a flag per layer,
-// or a number n: every n-th layer attends to all positions; by default `period`.
-bool has_window(Recorder&, int layer, int period);
+// or a number n: of n layers one attends to all positions, the last or the first; by default `period`.
+enum class FarLayer { Last, First };
+bool has_window(Recorder&, int layer, int period, FarLayer = FarLayer::Last);
 // attention.sliding_window: the positions that a row attends to, at most the trained context.
 int window_size(Recorder&, std::optional<int> otherwise = {});
 // x [..., R] times 1 + growth * ln(1 + floor((position + ahead) / length)): scales queries by position, so
@@ -74,11 +75,14 @@ struct Remembered {
 Remembered remember(Recorder&, const Attention&, const Heads&);
 Value attend_to(Recorder&, const Attention&, const Remembered&, Value q);
 
-// ---- feed-forward layers ffn_down(activation(ffn_gate x, ffn_up x)); without ffn_gate, the first half of
-// ffn_up's rows is the gate. `suffix`: appended to each name; `width`: of the hidden layer, by default
-// feed_forward_length.
+// ---- feed-forward layers
+// activation(gate, up), or Relu(gate) * up. A limit above 0 of SwiGlu applies to silu(gate), from above, and
+// to up, on both sides.
+Value activated(Recorder&, OpKind activation, float limit, Value gate, Value up);
+// ffn_down(activated(ffn_gate x, ffn_up x)); without ffn_gate, the first half of ffn_up's rows is the gate.
+// `suffix`: appended to each name; `width`: of the hidden layer, by default feed_forward_length.
 Value glu(Recorder&, Value x, OpKind activation = OpKind::SwiGlu, const std::string& suffix = "",
-          int width = 0);
+          int width = 0, float limit = 0);
 // ffn_down(activation(ffn_up x))
 Value mlp(Recorder&, Value x, OpKind activation, Bias = Bias::Optional);
 int ff_width(Recorder&, int layer);  // feed_forward_length
@@ -87,8 +91,9 @@ int ff_width(Recorder&, int layer);  // feed_forward_length
 struct Experts {
   int count, width;
   ProgramBuilder::Routing routing;
-  OpKind activation = OpKind::SwiGlu;
-  float limit = 0;  // of activations that have one
+  OpKind activation = OpKind::SwiGlu;  // of one value if they have no gate
+  float limit = 0;                     // of activations that have one
+  bool gated = true;
 };
 // An architecture's defaults for keys that its files lack.
 struct UsualRouting {
@@ -96,8 +101,9 @@ struct UsualRouting {
   bool normalised = true;
 };
 // expert_count, expert_used_count, expert_feed_forward_length (or feed_forward_length), and the routing by
-// expert_gating_func, expert_weights_norm, expert_weights_scale, groups.
-Experts read_experts(Recorder&, UsualRouting = {});
+// expert_gating_func, expert_weights_norm, expert_weights_scale, groups. `layer`: whose width and number of
+// used experts are read, in models whose layers differ.
+Experts read_experts(Recorder&, UsualRouting = {}, std::optional<int> layer = {});
 // Each row's best experts of ffn_gate_exps (or ffn_gate_up_exps, gate first), ffn_up_exps, ffn_down_exps.
 // `logits` [count, R]: in place of ffn_gate_inp x.
 Value mixture(Recorder&, const Experts&, Value x, std::optional<Value> logits = {});
@@ -108,6 +114,9 @@ Value gated_shared_expert(Recorder&, Value x);
 // ---- the two ends
 // Rows of token_embd, times `scale`.
 Value token_embedding(Recorder&, float scale = 1);
+// n_deepstack_layers: how many of the first layers get a part of a picture's embedding each
+// (Recorder::add_embedded).
+int deepstack_layers(Recorder&);
 // Rows of position_embd, one for each possible position. A longer context is an error.
 Value position_embedding(Recorder&);
 // The rows with results.

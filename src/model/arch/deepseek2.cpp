@@ -1,12 +1,15 @@
 // DeepSeek-V2 and -V3, and models built like them: keys and values of all heads are products of one short
 // vector per position, and the cache holds only that vector; experts in groups, and shared ones for every
 // row. DeepSeek-AI, "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts Language Model",
-// 2024; "DeepSeek-V3 Technical Report", 2024.
+// 2024; "DeepSeek-V3 Technical Report", 2024. Mistral Small 4 (mistral4): Mistral AI, 2026.
 #include <algorithm>
 #include <cmath>
 
 #include "base/fixed_math.h"
+#include "base/format.h"
 #include "model/arch/nextn.h"
+#include "model/arch/recurrent.h"
+#include "model/arch/sparse.h"
 
 namespace gimbal::arch {
 namespace {
@@ -55,13 +58,14 @@ Value angles_of(Recorder& m) {
   return m.rope(s);
 }
 
-// [plain + turned, heads, R], the turned values last and turned.
-Value queries(Recorder& m, const Latent& a, Value angles, Value x) {
+// [plain + turned, heads, R], the turned values last and turned, unless there are no angles.
+Value queries(Recorder& m, const Latent& a, std::optional<Value> angles, Value x) {
   if (const int rank = m.hyper.count("attention.q_lora_rank", 0, 0); rank && m.has("attn_q_a.weight"))
     x = project(m, "attn_q_b", a.heads * (a.plain + a.turned),
                 rms_norm(m, "attn_q_a_norm", project(m, "attn_q_a", rank, x)));
   else x = project(m, "attn_q", a.heads * (a.plain + a.turned), x);
-  const Value q = m.p.rope(m.p.split_heads(x, a.plain + a.turned), angles, RopePairs::Adjacent, a.plain);
+  Value q = m.p.split_heads(x, a.plain + a.turned);
+  if (angles) q = m.p.rope(q, *angles, RopePairs::Adjacent, a.plain);
   return a.growth != 0 ? sharpened(m, q, a.growth, a.growth_length) : q;
 }
 
@@ -87,13 +91,13 @@ Value attend_plain(Recorder& m, const Latent& a, Value q, Value latent, Value tu
                 {q, p.concat(p.slice(both, 0, a.plain), turned), p.slice(both, a.plain, a.value)});
 }
 
-Value attention_block(Recorder& m, const Latent& a, Value angles, Value x) {
+Value attention_block(Recorder& m, const Latent& a, std::optional<Value> angles, Value x) {
   ProgramBuilder& p = m.p;
   const Value q = queries(m, a, angles, x);
   const Value all = project(m, "attn_kv_a_mqa", a.latent + a.turned, x);
   const Value latent = rms_norm(m, "attn_kv_a_norm", p.slice(all, 0, a.latent));
-  const Value turned =
-      p.rope(p.split_heads(p.slice(all, a.latent, a.turned), a.turned), angles, RopePairs::Adjacent);
+  Value turned = p.split_heads(p.slice(all, a.latent, a.turned), a.turned);
+  if (angles) turned = p.rope(turned, *angles, RopePairs::Adjacent);
   const Value y = m.has("attn_kv_b.weight") ? attend_plain(m, a, q, latent, turned)
                                             : attend_latent(m, a, q, latent, turned);
   return project(m, "attn_output", m.config.width, y);
@@ -102,26 +106,17 @@ Value attention_block(Recorder& m, const Latent& a, Value angles, Value x) {
 struct Deepseek2Layers {
   Latent attention;
   Value angles;
-  int dense;  // layers without experts, the first ones
-  Experts experts;
-  int shared;  // width of the shared expert
+  SparseLayers feed_forward;
 };
 
-Deepseek2Layers read_deepseek2_layers(Recorder& m) {
-  Deepseek2Layers l{read_latent(m), angles_of(m), m.hyper.count("leading_dense_block_count", 0, 0),
-                    read_experts(m, {.normalised = false}), 0};
-  l.shared = bounded(m, "expert_shared_count and the width of an expert",
-                     int64_t(m.hyper.count("expert_shared_count")) * l.experts.width);
-  return l;
+Deepseek2Layers read_deepseek2_layers(Recorder& m, Gating usual = Gating::Softmax) {
+  return {read_latent(m), angles_of(m), read_sparse(m, {.gating = usual, .normalised = false})};
 }
 
 Value layer(Recorder& m, const Deepseek2Layers& l, int i, Value x) {
   ProgramBuilder& p = m.p;
   x = p.add(x, attention_block(m, l.attention, l.angles, rms_norm(m, "attn_norm", x)));
-  const Value y = rms_norm(m, "ffn_norm", x);
-  if (i < l.dense) return p.add(x, glu(m, y));
-  const Value mixed = mixture(m, l.experts, y);
-  return p.add(x, p.add(mixed, glu(m, y, OpKind::SwiGlu, "_shexp", l.shared)));
+  return p.add(x, sparse_feed_forward(m, l.feed_forward, i, rms_norm(m, "ffn_norm", x)));
 }
 
 void record_deepseek2(Recorder& m) {
@@ -134,6 +129,45 @@ void record_deepseek2(Recorder& m) {
   logits_and_states(m, x);
 }
 
+// DeepSeek-V3.2 and GLM-5 attend to the positions that an indexer ranks highest, `top_k` of them, which are
+// all positions in a context that is no longer. DeepSeek-AI, "DeepSeek-V3.2: Pushing the Frontier of Open
+// Large Language Models", 2025; GLM-5 Team, "GLM-5: from Vibe Coding to Agentic Engineering", 2026.
+void record_indexed(Recorder& m, Gating usual) {
+  const int chosen = m.hyper.count("attention.indexer.top_k");
+  if (m.options.context > chosen)
+    m.hyper.fail(Code::Usage,
+                 format("a context of {} positions is more than the {} that the model's indexer chooses, and "
+                        "this version has no indexer; use a context of {} (--ctx {})",
+                        m.options.context, chosen, chosen, chosen));
+  const Deepseek2Layers l = read_deepseek2_layers(m, usual);
+  Value x = token_embedding(m);
+  for (int i = 0; i < m.config.layers && !m.failed(); i++) {
+    m.layer(i);
+    for (const char* part : {"indexer.k_norm.weight", "indexer.k_norm.bias", "indexer.proj.weight",
+                             "indexer.attn_k.weight", "indexer.attn_q_b.weight"})
+      m.leave_out(part);
+    x = layer(m, l, i, x);
+  }
+  logits(m, rms_norm(m, "output_norm", wanted(m, x)));
+}
+
+// Kimi Linear: such attention, not rotated, in few layers, and delta nets in the others. Kimi Team, "Kimi
+// Linear: An Expressive, Efficient Attention Architecture", 2025.
+void record_kimi_linear(Recorder& m) {
+  ProgramBuilder& p = m.p;
+  const Latent latent = read_latent(m);
+  const SparseLayers layers = read_sparse(m);
+  Value x = token_embedding(m);
+  for (int i = 0; i < m.config.layers && !m.failed(); i++) {
+    m.layer(i);
+    const Value y = rms_norm(m, "attn_norm", x);
+    const bool recurrent = m.hyper.count_of("attention.head_count_kv", i) == 0;
+    x = p.add(x, recurrent ? kimi_delta_net(m, y) : attention_block(m, latent, {}, y));
+    x = p.add(x, sparse_feed_forward(m, layers, i, rms_norm(m, "ffn_norm", x)));
+  }
+  logits(m, rms_norm(m, "output_norm", wanted(m, x)));
+}
+
 void record_deepseek2_nextn(Recorder& m) {
   const Deepseek2Layers l = read_deepseek2_layers(m);
   const Nextn n = begin_nextn(m);
@@ -144,7 +178,13 @@ const ModelArch deepseek2_nextn{"deepseek2", record_deepseek2_nextn, configure_n
 
 }  // namespace
 
-extern const ModelArch deepseek2;
+extern const ModelArch deepseek2, mistral4, deepseek32, glm_dsa, kimi_linear;
 const ModelArch deepseek2{"deepseek2", record_deepseek2, configure_without_nextn, false, &deepseek2_nextn};
+const ModelArch mistral4{"mistral4", record_deepseek2, configure_without_nextn};
+const ModelArch deepseek32{"deepseek32", [](Recorder& m) { record_indexed(m, Gating::Softmax); },
+                           configure_without_nextn};
+const ModelArch glm_dsa{"glm-dsa", [](Recorder& m) { record_indexed(m, Gating::Sigmoid); },
+                        configure_without_nextn};
+const ModelArch kimi_linear{"kimi-linear", record_kimi_linear};
 
 }  // namespace gimbal::arch

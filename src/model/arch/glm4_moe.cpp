@@ -2,6 +2,7 @@
 // first; heads are rotated in part. GLM-4.5 Team, "GLM-4.5: Agentic, Reasoning, and Coding (ARC) Foundation
 // Models", 2025.
 #include "model/arch/nextn.h"
+#include "model/arch/sparse.h"
 
 namespace gimbal::arch {
 namespace {
@@ -9,17 +10,11 @@ namespace {
 struct Glm4MoeLayers {
   Attention attention;
   Value angles;
-  int dense;  // layers without experts, the first ones
-  Experts experts;
-  int shared;  // width of the shared expert; 0: none
+  SparseLayers feed_forward;
 };
 
 Glm4MoeLayers read_glm4_moe_layers(Recorder& m) {
-  Glm4MoeLayers l{attention(m), rope_table(m), m.hyper.count("leading_dense_block_count", 0, 0),
-                  read_experts(m, {.gating = Gating::Sigmoid, .normalised = false}), 0};
-  l.shared = bounded(m, "expert_shared_count and the width of an expert",
-                     int64_t(m.hyper.count("expert_shared_count", 0, 0)) * l.experts.width);
-  return l;
+  return {attention(m), rope_table(m), read_sparse(m, {.gating = Gating::Sigmoid, .normalised = false})};
 }
 
 Value layer(Recorder& m, const Glm4MoeLayers& l, int i, Value x) {
@@ -31,9 +26,10 @@ Value layer(Recorder& m, const Glm4MoeLayers& l, int i, Value x) {
   x = p.add(x, project(m, "attn_output", m.config.width, y));
 
   const Value z = rms_norm(m, "post_attention_norm", x);
-  if (i < l.dense) return p.add(x, glu(m, z));
-  x = p.add(x, mixture(m, l.experts, z));
-  return l.shared ? p.add(x, glu(m, z, OpKind::SwiGlu, "_shexp", l.shared)) : x;
+  const SparseLayers& f = l.feed_forward;
+  if (i < f.dense) return p.add(x, glu(m, z));
+  x = p.add(x, mixture(m, f.experts, z));
+  return f.shared ? p.add(x, glu(m, z, OpKind::SwiGlu, "_shexp", f.shared)) : x;
 }
 
 void record_glm4_moe(Recorder& m) {

@@ -35,9 +35,24 @@ void record_falcon_h1(Recorder& m) {
   logits(m, rms_norm(m, "output_norm", wanted(m, x)));
 }
 
+// Beside an expert for all rows others without gates, which may compute in a narrower space than the model.
+Value nemotron_experts(Recorder& m, int layer, Value x) {
+  Experts e = read_experts(m, {.gating = Gating::Sigmoid, .normalised = false}, layer);
+  e.activation = OpKind::SquaredRelu, e.gated = false;
+  const Value scores = project(m, "ffn_gate_inp", e.count, x);
+  const int narrow = m.hyper.count("moe_latent_size", 0, 0);
+  Value y =
+      narrow ? mixture(m, e, project(m, "ffn_latent_down", narrow, x), scores) : mixture(m, e, x, scores);
+  if (narrow) y = project(m, "ffn_latent_up", m.config.width, y);
+  const Value up = project(m, "ffn_up_shexp", m.hyper.count("expert_shared_feed_forward_length"), x);
+  return m.p.add(y, project(m, "ffn_down_shexp", m.config.width, m.p.map(OpKind::SquaredRelu, up)));
+}
+
 void record_nemotron_h(Recorder& m) {
+  const bool mixed = m.hyper.count("expert_count", 0, 0) > 0;
   auto block = [&](int layer, Value y) {
-    if (m.hyper.count_of("feed_forward_length", layer) > 0) return mlp(m, y, OpKind::SquaredRelu);
+    if (m.hyper.count_of("feed_forward_length", layer) > 0)
+      return mixed ? nemotron_experts(m, layer, y) : mlp(m, y, OpKind::SquaredRelu);
     if (const auto a = attention_of_layer(m, layer)) return unrotated_attention(m, *a, y);
     return mamba2_mixer(m, y);
   };
@@ -97,9 +112,10 @@ void record_granite_hybrid(Recorder& m) {
 
 }  // namespace
 
-extern const ModelArch falcon_h1, nemotron_h, jamba, granitehybrid;
+extern const ModelArch falcon_h1, nemotron_h, nemotron_h_moe, jamba, granitehybrid;
 const ModelArch falcon_h1{"falcon-h1", record_falcon_h1};
 const ModelArch nemotron_h{"nemotron_h", record_nemotron_h, configure_without_nextn};
+const ModelArch nemotron_h_moe{"nemotron_h_moe", record_nemotron_h, configure_without_nextn};
 const ModelArch jamba{"jamba", record_jamba};
 const ModelArch granitehybrid{"granitehybrid", record_granite_hybrid};
 

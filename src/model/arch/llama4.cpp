@@ -1,5 +1,5 @@
 // Llama 4: three layers in four attend within chunks, rotated; the fourth attends to everything, without
-// rotation. One expert for a row, whose weight multiplies its input, beside one for every row.
+// rotation. Experts, whose weights multiply their inputs, beside one for every row.
 // Meta, "The Llama 4 herd: The beginning of a new era of natively multimodal AI innovation", 2025.
 #include <cstring>
 
@@ -40,24 +40,31 @@ Heads heads(Recorder& m, const Llama4Kind& kind, bool grows, bool normed, Value 
   return h;
 }
 
-// The weight of a row's expert multiplies the expert's input.
-Value one_expert(Recorder& m, const Experts& e, Value x) {
+// The weights of a row's experts multiply their inputs.
+Value weighted_inputs(Recorder& m, const Experts& e, Value x) {
   ProgramBuilder& p = m.p;
+  const int width = m.config.width, k = e.routing.k;
   const Value routes = p.route(project(m, "ffn_gate_inp", e.count, x), e.routing);
   auto product = [&](const char* name, int rows, Value y) {
     return m.expert_product(name, rows, e.count, y, routes);
   };
-  const Value y = p.mul(x, p.slice(routes, 0, 1));
-  const Value gate = product("ffn_gate_exps", e.width, y), up = product("ffn_up_exps", e.width, y);
-  return p.join_heads(product("ffn_down_exps", m.config.width, p.swiglu(gate, up)));
+  auto weighted = [&](int slot) { return p.mul(x, p.slice(routes, slot, 1)); };
+  Value inputs = weighted(0);
+  for (int slot = 1; slot < k; slot++)
+    inputs =
+        p.join_heads(p.concat(p.split_heads(inputs, slot * width), p.split_heads(weighted(slot), width)));
+  if (k > 1) inputs = p.split_heads(inputs, width);
+  const Value gate = product("ffn_gate_exps", e.width, inputs), up = product("ffn_up_exps", e.width, inputs);
+  const Value out = p.join_heads(product("ffn_down_exps", width, p.swiglu(gate, up)));
+  if (k == 1) return out;
+  Value sum = p.slice(out, 0, width);
+  for (int slot = 1; slot < k; slot++) sum = p.add(sum, p.slice(out, slot * width, width));
+  return sum;
 }
 
-Experts read_one_expert(Recorder& m) {
+Experts read_llama4_experts(Recorder& m) {
   Experts e = read_experts(m);
   e.routing.gating = Gating::Sigmoid, e.routing.normalised = false;
-  if (e.routing.k != 1)
-    m.hyper.fail(Code::Unsupported, "llama4.expert_used_count is " + std::to_string(e.routing.k) +
-                                        "; this version computes llama4 with 1 expert for a row");
   return e;
 }
 
@@ -73,7 +80,7 @@ void record_llama4(Recorder& m) {
   Llama4Kind local{attention(m), rope_table(m)};
   if (chunks) local.attention.window = kChunk, local.attention.seen = seen_in_chunk(m);
   const int step = m.hyper.count("interleave_moe_layer_step", {}, 0);
-  const Experts experts = read_one_expert(m);
+  const Experts experts = read_llama4_experts(m);
   // The model of 128 experts has no such norms, and no key for that.
   const bool normed = experts.count != 128;
   Value x = token_embedding(m);
@@ -85,8 +92,9 @@ void record_llama4(Recorder& m) {
 
     const Value y = rms_norm(m, "ffn_norm", x);
     const bool mixed = step > 0 && (i + 1) % step == 0;
-    x = p.add(x, mixed ? p.add(one_expert(m, experts, y), glu(m, y, OpKind::SwiGlu, "_shexp", experts.width))
-                       : glu(m, y));
+    x = p.add(
+        x, mixed ? p.add(weighted_inputs(m, experts, y), glu(m, y, OpKind::SwiGlu, "_shexp", experts.width))
+                 : glu(m, y));
   }
   logits(m, rms_norm(m, "output_norm", wanted(m, x)));
 }

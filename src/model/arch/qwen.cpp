@@ -4,7 +4,6 @@
 // files.
 // Yang et al., "Qwen2 Technical Report", 2024; "Qwen3 Technical Report", 2025; Wang et al., "Qwen2-VL", 2024;
 // ByteDance Seed, "Seed-OSS Open-Source Models", 2025.
-#include "base/format.h"
 #include "model/arch/blocks.h"
 
 namespace gimbal::arch {
@@ -30,9 +29,7 @@ void record_qwen(Recorder& m, const Variant& variant) {
   ProgramBuilder& p = m.p;
   const Attention a = attention(m);
   const Value angles = rope_table(m, variant.sections);
-  const int deepstack = variant.deepstack ? m.hyper.count("n_deepstack_layers", 0, 0) : 0;
-  if (deepstack > m.config.layers)
-    m.hyper.fail(Code::Malformed, format("{} deepstack layers of {} layers", deepstack, m.config.layers));
+  const int deepstack = variant.deepstack ? deepstack_layers(m) : 0;
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);

@@ -1,4 +1,5 @@
 // Qwen2 and Qwen3 with a mixture of experts; Qwen2 also has a shared expert for all rows, scaled by a gate.
+// Qwen3-VL is rotated in sections, as its dense form (qwen.cpp).
 // Yang et al., "Qwen2 Technical Report", 2024; "Qwen3 Technical Report", 2025.
 #include "model/arch/blocks.h"
 
@@ -22,10 +23,11 @@ void record_qwen2moe(Recorder& m) {
   logits(m, rms_norm(m, "output_norm", wanted(m, x)));
 }
 
-void record_qwen3moe(Recorder& m) {
+// `deepstack`: of the first layers, whose outputs get parts of a picture's embedding.
+void record_qwen3moe(Recorder& m, RopeSections sections, int deepstack) {
   ProgramBuilder& p = m.p;
   const Attention a = attention(m);
-  const Value angles = rope_table(m);
+  const Value angles = rope_table(m, sections);
   const Experts experts = read_experts(m);
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
@@ -35,14 +37,17 @@ void record_qwen3moe(Recorder& m) {
     const Value y = attend(m, a, rotated(m, h, angles, RopePairs::Halves));
     x = p.add(x, project(m, "attn_output", m.config.width, y));
     x = p.add(x, mixture(m, experts, rms_norm(m, "ffn_norm", x)));
+    if (i < deepstack) x = m.add_embedded(x);
   }
   logits(m, rms_norm(m, "output_norm", wanted(m, x)));
 }
 
 }  // namespace
 
-extern const ModelArch qwen2moe, qwen3moe;
+extern const ModelArch qwen2moe, qwen3moe, qwen3vlmoe;
 const ModelArch qwen2moe{"qwen2moe", record_qwen2moe};
-const ModelArch qwen3moe{"qwen3moe", record_qwen3moe};
+const ModelArch qwen3moe{"qwen3moe", [](Recorder& m) { record_qwen3moe(m, RopeSections::Blocks, 0); }};
+const ModelArch qwen3vlmoe{
+    "qwen3vlmoe", [](Recorder& m) { record_qwen3moe(m, RopeSections::InTurn, deepstack_layers(m)); }};
 
 }  // namespace gimbal::arch

@@ -156,6 +156,36 @@ Value delta_net(Recorder& m, const DeltaSizes& s, const DeltaInputs& in) {
   return project(m, "ssm_out", m.config.width, p.swiglu(in.z, p.join_heads(rms_norm(m, "ssm_norm", y))));
 }
 
+// S = diag(decay) S; S += rate k (v - S^T k)^T; y = S^T q, with found = S^T (decay k) of the state before it.
+Value kimi_delta_net(Recorder& m, Value x) {
+  ProgramBuilder& p = m.p;
+  const int heads = m.config.heads, head = m.hyper.count("kda.head_dim"),
+            taps = m.hyper.count("ssm.conv_kernel"),
+            width = bounded(m, "attention.head_count and kda.head_dim", int64_t(heads) * head);
+  bounded(m, "kda.head_dim, heads and ssm.conv_kernel", int64_t(width) * std::max(head, taps));
+  const Heads all = project_heads(m, {heads, heads, head, head, 1}, x);
+  auto mixed = [&](const char* name, Value v) {
+    return p.split_heads(p.map(OpKind::Silu, convolution(m, name, taps, p.join_heads(v))), head);
+  };
+  auto unit = [&](Value v) { return p.norm(v, NormKind::Length, m.config.norm_epsilon); };
+  const Value q = p.scale(unit(mixed("ssm_conv1d_q", all.q)), float(1 / std::sqrt(double(head)))),
+              k = unit(mixed("ssm_conv1d_k", all.k)), v = mixed("ssm_conv1d_v", all.v);
+  // By way of one head's width.
+  auto narrow = [&](const std::string& name, std::optional<Value> bias) {
+    return m.product(name + "_b", 0, width, width, project(m, name + "_a", head, x), bias);
+  };
+  const Value step = p.map(OpKind::Softplus, narrow("ssm_f", m.vector("ssm_dt.bias", width)));
+  const Value beta = p.map(OpKind::Sigmoid, project(m, "ssm_beta", heads, x));
+  const Value factor = p.split_heads(for_each_row(m, m.table("ssm_a", 1, heads), beta), 1);
+  const Value decay = p.map(OpKind::Exp, p.mul(p.split_heads(step, head), factor));
+  const Value added = p.mul(k, p.split_heads(beta, 1));
+  const LayerState seen = layer_state(m, "delta", int64_t(head) * width);
+  const Value y = p.record(OpKind::GatedRule, {q, decay, added, v, seen.values, seen.sequences, seen.pages,
+                                               p.concat(p.mul(decay, k), p.scale(added, -1))});
+  const Value gate = p.map(OpKind::Sigmoid, narrow("ssm_g", {}));
+  return project(m, "attn_output", m.config.width, p.mul(p.join_heads(rms_norm(m, "ssm_norm", y)), gate));
+}
+
 Value short_convolution(Recorder& m, Value x) {
   ProgramBuilder& p = m.p;
   const int d = width_of(m, x);

@@ -49,6 +49,9 @@ struct LayerState {
 // `values`: of one page, f32.
 LayerState layer_state(Recorder&, const std::string& name, int64_t values);
 
+// Kimi Delta Attention: a delta net whose state decays by a rate of its own for each value of a key.
+Value kimi_delta_net(Recorder&, Value x);
+
 // LFM2: a convolution over few positions between two gates.
 Value short_convolution(Recorder&, Value x);
 
