@@ -6,6 +6,7 @@ compares one batch with single tokens. Embeddings are compared by peer.cpp.
   scripts/oracle/logits.py llama qwen2        these architectures (scripts/oracle/architectures.py describes them)
   scripts/oracle/logits.py                    all of them
   scripts/oracle/logits.py --update           all of them, and the table in docs/models.md
+  scripts/oracle/logits.py --update llama     these, and their rows of the table
   scripts/oracle/logits.py --keep DIR llama   leave the files there
 """
 import argparse
@@ -54,9 +55,16 @@ def entry_of(value):
     if isinstance(value, str):
         return gguf_file.entry(gguf_file.STRING, value)
     if isinstance(value, list):
-        return gguf_file.entry(gguf_file.ARRAY, (gguf_file.I32, value))
+        element = gguf_file.F32 if isinstance(value[0], float) else gguf_file.I32
+        return gguf_file.entry(gguf_file.ARRAY, (element, value))
     kind = {bool: gguf_file.BOOL, int: gguf_file.U32, float: gguf_file.F32}[type(value)]
     return gguf_file.entry(kind, value)
+
+
+def keys_of(arch, description, sizes):
+    """{key: value} of a file."""
+    return {key[1:] if key.startswith("/") else f"{arch}.{key}": value[1:] if value.startswith("=") else eval(value, dict(sizes), {})
+            for key, value in {**architectures.COMMON, **description["keys"]}.items()}
 
 
 def tensors_of(text, prefix, sizes, i):
@@ -65,6 +73,16 @@ def tensors_of(text, prefix, sizes, i):
         name, shape = item.strip().split(" ", 1)
         suffix = {":": ".bias", "!": ""}.get(name[-1], ".weight")
         yield prefix + name.rstrip(":!") + suffix, [eval(part, {}, {**sizes, "i": i}) for part in shape.split(" ")]
+
+
+def tensors_of_model(description, sizes):
+    """(name, dimensions) of all tensors of a file."""
+    tensors = list(tensors_of(description["head"], "", sizes, 0))
+    for i in range(sizes["l"]):
+        for group, condition in description["blocks"].items():
+            if eval(condition, {}, {**sizes, "i": i}):
+                tensors += tensors_of(group, f"blk.{i}.", sizes, i)
+    return tensors
 
 
 def values(name, dimensions, rng):
@@ -100,19 +118,12 @@ def make_file(path, name, seed):
         plain.flush()
         vocabulary = gguf_file.read_metadata(plain.name)
     metadata = {"general.architecture": entry_of(arch), "general.name": entry_of("oracle")}
-    for key, value in {**architectures.COMMON, **description["keys"]}.items():
-        metadata[f"{arch}.{key}"] = entry_of(value[1:] if value.startswith("=") else eval(value, {}, sizes) if " for " not in value
-                                             else eval(value, dict(sizes), {}))
+    metadata.update((key, entry_of(value)) for key, value in keys_of(arch, description, sizes).items())
     metadata.update({key: raw for key, raw in vocabulary.items() if key.startswith("tokenizer.")})
     if "bert" in arch:
         metadata["tokenizer.ggml.token_type_count"] = entry_of(2)
     rng = random.Random(f"{name} {seed}")
-    tensors = list(tensors_of(description["head"], "", sizes, 0))
-    for i in range(sizes["l"]):
-        for group, condition in description["blocks"].items():
-            if eval(condition, {}, {**sizes, "i": i}):
-                tensors += tensors_of(group, f"blk.{i}.", sizes, i)
-    gguf_file.write(path, metadata, [(n, d, 0, values(n, d, rng)) for n, d in tensors])
+    gguf_file.write(path, metadata, [(n, d, 0, values(n, d, rng)) for n, d in tensors_of_model(description, sizes)])
     return sizes["v"]
 
 
@@ -224,6 +235,10 @@ def update_page(rows):
     with open(page, encoding="utf-8") as file:
         text = file.read()
     begin, end = text.index(MARKS[0]) + len(MARKS[0]), text.index(MARKS[1])
+    kept = [[cell.strip() for cell in line.strip("|").split("|")] for line in text[begin:end].splitlines() if line.startswith("| `")]
+    known = {row[0]: row for row in kept + rows}
+    labels = [f"`{name}` {seed + 1}" for name in architectures.ARCHS for seed in range(2)]
+    rows = [known[label] for label in labels if label in known]
     table = ["| file | spread of the logits | largest difference, share of what rounding explains | greedy tokens | batch against single |",
              "|---|---|---|---|---|"] + ["| " + " | ".join(row) + " |" for row in rows]
     with open(page, "w", encoding="utf-8") as file:

@@ -4,6 +4,7 @@
 //
 // Usage: peer LIBRARY_FOLDER tokenize VOCABULARY   stdin: texts, each {bytes, text}; stdout: see answer()
 //        peer LIBRARY_FOLDER embed MODEL CONTEXT 0         stdin: {count, ids}; stdout: width, values
+//        peer LIBRARY_FOLDER logits MODEL CONTEXT 0        stdin: {count, ids}; stdout: width, the logits of each position
 //        peer LIBRARY_FOLDER judge MODEL CONTEXT THREADS   stdin: {count, ids} of a prompt, then of an answer, again
 //                                                                 and again; stdout: see judge()
 //        peer LIBRARY_FOLDER losses MODEL CONTEXT THREADS  stdin: {count, ids}, again and again; stdout: see losses()
@@ -124,15 +125,33 @@ void decode(llama_context* context, llama_token* tokens, int count, llama_pos fi
   llama_batch_free(batch);
 }
 
-// The embedding of a text, pooled as the file says, not normalised.
-void embed(llama_model* model, int size) {
+// One thread, a cache in f32, no flash attention.
+llama_context* exact_context(llama_model* model, int size, bool embeddings) {
   llama_context_params wanted = llama_context_default_params();
   wanted.n_ctx = wanted.n_batch = wanted.n_ubatch = uint32_t(size);
   wanted.n_threads = wanted.n_threads_batch = 1;
-  wanted.embeddings = true;
+  wanted.embeddings = embeddings;
+  wanted.type_k = wanted.type_v = GGML_TYPE_F32;
   wanted.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
   llama_context* context = llama_init_from_model(model, wanted);
   if (context == nullptr) fail("no context");
+  return context;
+}
+
+void logits(llama_model* model, int size) {
+  llama_context* context = exact_context(model, size, false);
+  std::vector<llama_token> tokens = given_tokens();
+  decode(context, tokens.data(), int(tokens.size()), 0, 0);
+  const int width = llama_vocab_n_tokens(llama_model_get_vocab(model));
+  put(width);
+  for (size_t i = 0; i < tokens.size(); ++i)
+    std::fwrite(llama_get_logits_ith(context, int(i)), sizeof(float), size_t(width), stdout);
+  llama_free(context);
+}
+
+// The embedding of a text, pooled as the file says, not normalised.
+void embed(llama_model* model, int size) {
+  llama_context* context = exact_context(model, size, true);
   std::vector<llama_token> tokens = given_tokens();
   decode(context, tokens.data(), int(tokens.size()), 0, 0);
   const float* values = llama_get_embeddings_seq(context, 0);
@@ -222,10 +241,11 @@ int main(int argc, char** argv) {
   llama_model* model = llama_model_load_from_file(argv[3], wanted);
   if (model == nullptr) fail(std::string(argv[3]) + " cannot be loaded");
   if (tokens) tokenize(llama_model_get_vocab(model));
+  else if (argc == 6 && std::strcmp(argv[2], "logits") == 0) logits(model, std::atoi(argv[4]));
   else if (argc == 6 && std::strcmp(argv[2], "embed") == 0) embed(model, std::atoi(argv[4]));
   else if (argc == 6 && std::strcmp(argv[2], "judge") == 0) judge(model, std::atoi(argv[4]), std::atoi(argv[5]));
   else if (argc == 6 && std::strcmp(argv[2], "losses") == 0) losses(model, std::atoi(argv[4]), std::atoi(argv[5]));
-  else fail("it does tokenize, embed, judge and losses; the last three need a context size and a number");
+  else fail("it does tokenize, logits, embed, judge and losses; the last four need a context size and a number");
   llama_model_free(model);
   return 0;
 }
