@@ -1,7 +1,7 @@
 """What a model file of each architecture holds, as data: keys, tensors and shapes, for scripts/oracle/logits.py.
 
 A description is a dict:
-  keys     beyond COMMON, without the architecture's prefix; a text is an expression, "=text" a text
+  keys     beyond COMMON, without the architecture's prefix, which "/key" does not get; a text is an expression, "=text" a text
   sizes    changes to SIZES of both seeds; `per layer` values are expressions of i, the layer's number
   embeds   the answer is an embedding, not logits; gelu: llama.cpp's table of GELU makes its answers inexact
   stack    before the names of layers; prompt: tokens, where the usual few do not show everything
@@ -338,7 +338,80 @@ ARCHS = {
                            "shortconv.in_proj d 3*d; shortconv.conv 3 d; shortconv.out_proj d d": "i % 2 == 0"}},
     # Further mixtures of experts.
     **MIXTURES,
+    "phi2": {"keys": LAYER, "head": HEAD_LN + "; output d v; output: v", "gelu": True, "sizes": dict(kv="h", rot="4"),
+             "blocks": {NORM + "attn_norm: d; " + ATTENTION + QKV_BIAS + "; attn_output: d; ffn_up d f; ffn_up: f; ffn_down f d; "
+                        "ffn_down: d": "True"}},
+    "nemotron": {"keys": LAYER, "head": HEAD_LN + "; output d v", "sizes": dict(rot="hd // 4 * 2"),
+                 "blocks": {NORM + "attn_norm: d; " + ATTENTION + "; ffn_norm d; ffn_norm: d; ffn_up d f; ffn_down f d": "True"}},
+    "arcee": decoder(NORM + ATTENTION + "; ffn_norm d; ffn_up d f; ffn_down f d", keys=LENGTHS, sizes=dict(hd="24")),
+    "apertus": decoder(NORM + ATTENTION + QK_NORM + "; ffn_norm d; ffn_up d f; ffn_down f d", keys={
+        **LENGTHS, "/xielu.alpha_p": "[0.5 + 0.3 * j for j in range(l)]", "/xielu.alpha_n": "[0.4 - 0.2 * j for j in range(l)]",
+        "/xielu.beta": "[0.5 for j in range(l)]", "/xielu.eps": "[-1e-6 for j in range(l)]"}, sizes=dict(hd="24")),
+    "olmo": {"keys": {**LAYER, "attention.clamp_kqv": "1.5"}, "head": "token_embd d v", "blocks": {ATTENTION + "; " + GLU: "True"}},
+    "exaone": decoder(NORM + ATTENTION + "; " + FFN, HEAD + "; rope_freqs rot//2"),
+    "minicpm3": decoder(NORM + "attn_q_a d 40; attn_q_a_norm 40; attn_q_b 40 h*(dn+rot); attn_kv_a_mqa d r+rot; attn_kv_a_norm r; "
+                        "attn_kv_b r h*(dn+d//h); attn_output d d; " + FFN, TIED,
+                        {"attention.q_lora_rank": "40", "attention.kv_lora_rank": "r", "attention.key_length": "dn + rot"},
+                        sizes=dict(kv="h", r="32", dn="16", rot="8")),
+    "chatglm": decoder(NORM + "attn_qkv d (h+2*kv)*hd; attn_qkv: (h+2*kv)*hd; attn_output d d; ffn_norm d; ffn_up d 2*f; ffn_down f d",
+                       sizes=dict(rot="hd // 2")),
+    "qwen": decoder(NORM + "attn_qkv d 3*d; attn_qkv: 3*d; attn_output d d; ffn_norm d; ffn_gate d f//2; ffn_up d f//2; ffn_down f//2 d",
+                    sizes=dict(kv="h")),
+    "baichuan": decoder(NORM + ATTENTION + "; " + FFN, sizes=dict(l="32", d="16", h="2", kv="h", f="12")),
+    "starcoder": {"keys": {**LAYER, "context_length": "256"}, "head": HEAD_LN + "; position_embd d 256", "gelu": True,
+                  "sizes": dict(kv="1"), "blocks": {FUSED_LN + "; " + MLP_LN: "True"}},
+    "orion": {"keys": LAYER, "head": HEAD_LN + "; output d v",
+              "blocks": {NORM + "attn_norm: d; " + ATTENTION + "; ffn_norm d; ffn_norm: d; " + GLU: "True"}},
+    "codeshell": {"keys": LAYER, "head": HEAD_LN + "; output d v", "gelu": True, "blocks": {FUSED_LN + "; " + MLP_LN: "True"}},
+    "xverse": decoder(NORM + ATTENTION + "; " + FFN),
+    "jais": {"keys": {**LAYER, "attention.max_alibi_bias": "8.0"}, "head": HEAD_LN + "; output d v", "sizes": dict(kv="h"),
+             "blocks": {FUSED_LN + "; ffn_norm d; ffn_norm: d; ffn_gate d f; ffn_gate: f; ffn_up d f; ffn_up: f; ffn_down f d; "
+                        "ffn_down: d": "True"}},
+    "jais2": {"keys": LAYER, "head": HEAD_LN + "; output d v",
+              "blocks": {NORM + "attn_norm: d; " + ATTENTION + QKV_BIAS + "; attn_output: d; " + MLP_LN: "True"}},
+    "refact": decoder(NORM + ATTENTION + "; " + FFN, sizes=dict(kv="1")),
+    "plamo": decoder(NORM + ATTENTION + "; " + GLU),
+    "plamo3": decoder(NORM + "attn_qkv d (h+2*kv)*hd; attn_output h*hd d" + QK_NORM + "; post_attention_norm! d; ffn_norm d; ffn_up d 2*f; "
+                      "ffn_down f d; post_ffw_norm! d", keys={**LENGTHS, "attention.sliding_window": "9"}, sizes=dict(l="9", hd="16")),
+    "maincoder": decoder(NORM + ATTENTION + QK_NORM + "; " + FFN, TIED, LENGTHS, sizes=dict(hd="24")),
+    "openelm": decoder(NORM + "attn_qkv d 3*(i+1)*hd; attn_output (i+1)*hd d" + QK_NORM + "; ffn_norm d; ffn_gate d f+8*i; ffn_up d f+8*i; "
+                       "ffn_down f+8*i d", TIED, {**LENGTHS, "attention.head_count": "[j + 1 for j in range(l)]",
+                       "attention.head_count_kv": "[j + 1 for j in range(l)]", "feed_forward_length": "[f + 8 * j for j in range(l)]"},
+                       sizes=dict(hd="16")),
+    "pangu-embedded": decoder(NORM + ATTENTION + QKV_BIAS + "; attn_output: d; " + FFN, HEAD, LENGTHS, sizes=dict(hd="24")),
+    "plm": decoder(NORM + "attn_q d h*(dn+rot); attn_kv_a_mqa d r+rot; attn_kv_a_norm r; attn_kv_b r h*(dn+dv); attn_output h*dv d; "
+                   "ffn_norm d; ffn_up d f; ffn_down f d", TIED,
+                   {"attention.kv_lora_rank": "r", "attention.key_length": "dn + rot", "attention.value_length": "dv"},
+                   sizes=dict(kv="h", r="32", dn="16", rot="8", dv="20")),
+    "granite_swa": decoder(NORM + ATTENTION + "; attn_sinks h; " + FFN, TIED, {
+        **GRANITE, "attention.sliding_window": "9", "attention.sliding_window_pattern": "[1, 1, 0, 1][:l]",
+        "attention.rope_pattern": "[1, 0, 1, 1][:l]"}),
+    "spark2_5": decoder(NORM + ATTENTION + "; attn_gate d h; " + FFN, TIED, {
+        **LENGTHS, "attention.sliding_window": "9", "attention.sliding_window_pattern": "[1, 0, 1, 1][:l]",
+        "rope.freq_base_swa": "5000.0"}, gelu=True, sizes=dict(hd="16")),
+    # A layer with attention, one with a product in its place, one without.
+    "deci": {"keys": {**RMS, **LENGTHS, "attention.head_count": "[0 if j == 2 else h for j in range(l)]",
+                      "attention.head_count_kv": "[kv if j % 3 == 0 else 0 for j in range(l)]",
+                      "feed_forward_length": "[f + 8 * j for j in range(l)]"},
+             "head": HEAD + "; rope_freqs rot//2",
+             "blocks": {"ffn_norm d; ffn_gate d f+8*i; ffn_up d f+8*i; ffn_down f+8*i d": "True", "attn_norm d; attn_output d d": "i == 1",
+                        NORM + ATTENTION: "i % 3 == 0"}},
     # Forms of the above.
+    "baichuan:alibi": decoder(NORM + ATTENTION + "; " + FFN, sizes=dict(l="40", d="16", h="2", kv="h", f="12")),
+    "granite_swa:experts": decoder(NORM + ATTENTION + "; attn_sinks h; ffn_norm d; ffn_gate_inp d e; ffn_gate_up_exps d 2*f e; "
+                                   "ffn_down_exps f d e; ffn_up_shexp d 2*fs; ffn_down_shexp fs d", TIED, {
+        **GRANITE, **EXPERTS, "attention.sliding_window": "9", "attention.sliding_window_pattern": "[0, 1, 0, 1][:l]",
+        "expert_shared_feed_forward_length": "fs"}),
+    "nemotron:biases": {"keys": LAYER, "head": HEAD_LN + "; output d v", "sizes": dict(rot="hd // 2 * 2"),
+                        "blocks": {NORM + "attn_norm: d; " + ATTENTION + QKV_BIAS + "; attn_output: d; " + MLP_LN: "True"}},
+    "olmo:plain": {"keys": LAYER, "head": "token_embd d v; output d v", "blocks": {ATTENTION + "; " + GLU: "True"}},
+    "minicpm3:longrope": decoder(NORM + "attn_q_a d 40; attn_q_a_norm 40; attn_q_b 40 h*(dn+rot); attn_kv_a_mqa d r+rot; "
+                                 "attn_kv_a_norm r; attn_kv_b r h*(dn+d//h); attn_output d d; " + FFN,
+                                 HEAD + "; rope_factors_long rot//2; rope_factors_short rot//2",
+                                 {"attention.q_lora_rank": "40", "attention.kv_lora_rank": "r", "attention.key_length": "dn + rot",
+                                  "rope.scaling.original_context_length": "128"}, sizes=dict(kv="h", r="32", dn="16", rot="8")),
+    "plamo3:far": decoder(NORM + "attn_qkv d (h+2*kv)*hd; attn_output h*hd d" + QK_NORM + "; post_attention_norm! d; ffn_norm d; "
+                          "ffn_up d 2*f; ffn_down f d; post_ffw_norm! d", TIED, LENGTHS, sizes=dict(hd="16")),
     "deepseek2:yarn": dict(DEEPSEEK2, keys={**DEEPSEEK2["keys"], **YARN, "rope.scaling.yarn_log_multiplier": "0.0707"}),
     "llama:linear": decoder(NORM + ATTENTION + "; " + FFN, keys={"rope.scaling.type": "=linear", "rope.scaling.factor": "4.0"}),
     "llama:yarn": decoder(NORM + ATTENTION + "; " + FFN, keys=YARN),

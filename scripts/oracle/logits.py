@@ -64,6 +64,12 @@ def entry_of(value):
     return gguf_file.entry(kind, value)
 
 
+def keys_of(arch, description, sizes):
+    """{key: value} of a file."""
+    return {key[1:] if key.startswith("/") else f"{arch}.{key}": value[1:] if value.startswith("=") else eval(value, dict(sizes), {})
+            for key, value in {**architectures.COMMON, **description["keys"]}.items()}
+
+
 def tensors_of(text, prefix, sizes, i):
     """(name, dimensions) of "name shape; name shape"."""
     for item in text.split(";"):
@@ -114,10 +120,7 @@ def contents(name, seed):
     description = architectures.ARCHS[name]
     arch = name.split(":")[0]
     sizes = sizes_of(description, seed)
-    keys = {"general.architecture": arch, "general.name": "oracle"}
-    for key, value in {**architectures.COMMON, **description["keys"]}.items():
-        keys[f"{arch}.{key}"] = (value[1:] if value.startswith("=") else eval(value, {}, sizes) if " for " not in value
-                                 else eval(value, dict(sizes), {}))
+    keys = {"general.architecture": arch, "general.name": "oracle", **keys_of(arch, description, sizes)}
     if "bert" in arch:
         keys["tokenizer.ggml.token_type_count"] = 2
     tensors = list(tensors_of(description["head"], "", sizes, 0))

@@ -113,8 +113,8 @@ Result<ModelShape> add_config(ModelConfig& config, const Family& family, Metadat
   if (!s.heads || !s.kv_heads) config.fail(Code::Malformed, "a model without attention heads");
   const int64_t heads = std::max<int64_t>(1, s.heads);
   s.head_dim = config.count({"head_dim"}, width / heads);
-  const double part = config.rope().number({"partial_rotary_factor"},
-                                           config.number({"partial_rotary_factor", "rope_pct"}, 1));
+  const double part = config.rope().number(
+      {"partial_rotary_factor"}, config.number({"partial_rotary_factor", "rope_pct"}, family.rotated_part));
   s.rotated = int64_t(double(s.head_dim) * part);
   s.vocabulary = config.count({"vocab_size"}, 0);
   s.tied = config.flag({"tie_word_embeddings"}, false);
@@ -133,8 +133,8 @@ Result<ModelShape> add_config(ModelConfig& config, const Family& family, Metadat
     k.f32("attention.layer_norm_rms_epsilon", config.number({"rms_norm_eps"}));
   else
     k.f32("attention.layer_norm_epsilon",
-          config.number({"layer_norm_eps", "norm_epsilon", "layer_norm_epsilon"}, 1e-5));
-  const std::string activation = config.text({"hidden_activation", "hidden_act"});
+          config.number({"layer_norm_eps", "norm_epsilon", "layer_norm_epsilon", "norm_eps"}, 1e-5));
+  const std::string activation = config.text({"hidden_activation", "hidden_act", "activation_function"});
   if (!activation.empty() &&
       (" " + std::string(family.activations) + " ").find(" " + activation + " ") == std::string::npos)
     config.fail(Code::Unsupported, format("'hidden_act': {} is not computed for this family; computed is {}",

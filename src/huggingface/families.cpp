@@ -74,6 +74,25 @@ constexpr NameRule kHunyuan[] = {
     {"model.layers.#.self_attn.query_layernorm", "blk.#.attn_q_norm"},
     {"model.layers.#.self_attn.key_layernorm", "blk.#.attn_k_norm"},
 };
+constexpr NameRule kPhi[] = {
+    {"model.final_layernorm", "output_norm"},
+    {"model.layers.#.self_attn.dense", "blk.#.attn_output"},
+    {"model.layers.#.mlp.fc1", "blk.#.ffn_up"},
+    {"model.layers.#.mlp.fc2", "blk.#.ffn_down"},
+};
+constexpr NameRule kExaone[] = {
+    {"model.transformer.wte", "token_embd"},
+    {"model.transformer.ln_f", "output_norm"},
+    {"model.transformer.h.#.ln_1", "blk.#.attn_norm"},
+    {"model.transformer.h.#.attn.attention.q_proj", "blk.#.attn_q"},
+    {"model.transformer.h.#.attn.attention.k_proj", "blk.#.attn_k"},
+    {"model.transformer.h.#.attn.attention.v_proj", "blk.#.attn_v"},
+    {"model.transformer.h.#.attn.attention.out_proj", "blk.#.attn_output"},
+    {"model.transformer.h.#.ln_2", "blk.#.ffn_norm"},
+    {"model.transformer.h.#.mlp.c_fc_0", "blk.#.ffn_gate"},
+    {"model.transformer.h.#.mlp.c_fc_1", "blk.#.ffn_up"},
+    {"model.transformer.h.#.mlp.c_proj", "blk.#.ffn_down"},
+};
 constexpr NameRule kGranite[] = {
     {"model.layers.#.block_sparse_moe.router.layer", "blk.#.ffn_gate_inp"},
     {"model.layers.#.block_sparse_moe.input_linear", "blk.#.ffn_gate_exps", FirstHalf},
@@ -133,6 +152,15 @@ void olmoe(ArchKeys& k) {
   every_layer_mixed(k);
   if (k.config.has({"clip_qkv"}))
     k.config.fail(Code::Unsupported, "'clip_qkv' is not computed for this family");
+}
+
+void phi(ArchKeys& k) {
+  if (k.config.flag({"qk_layernorm"}, false))
+    k.config.fail(Code::Unsupported, "'qk_layernorm': norms of q and k are not computed for this family");
+}
+
+void olmo(ArchKeys& k) {
+  if (const double limit = k.config.number({"clip_qkv"}, 0); limit > 0) k.f32("attention.clamp_kqv", limit);
 }
 
 void qwen2moe(ArchKeys& k) {
@@ -225,12 +253,23 @@ void glm4moe(ArchKeys& k) {
 constexpr const char* kGelu =
     "gelu_pytorch_tanh gelu_new gelu";  // the first of Gemma means the tanh form by all
 
+constexpr const char* kSquaredRelu = "relu2";
+
 constexpr Family kFamilies[] = {
     {.model_type = "llama mistral mixtral", .arch = "llama", .turns_heads = true},
     {.model_type = "qwen2", .arch = "qwen2", .more = no_window},
     {.model_type = "qwen3", .arch = "qwen3", .more = no_window},
     {.model_type = "qwen2_moe", .arch = "qwen2moe", .more = qwen2moe},
     {.model_type = "qwen3_moe", .arch = "qwen3moe", .more = every_layer_mixed},
+    {.model_type = "xverse", .arch = "xverse", .turns_heads = true},
+    {.model_type = "arcee", .arch = "arcee", .turns_heads = true, .activations = kSquaredRelu},
+    {.model_type = "exaone", .arch = "exaone", .names = kExaone},
+    {.model_type = "phi",
+     .arch = "phi2",
+     .names = kPhi,
+     .more = phi,
+     .activations = kGelu,
+     .rotated_part = 0.5},
     {.model_type = "phi3", .arch = "phi3"},
     {.model_type = "gemma", .arch = "gemma", .norms_plus_one = true, .activations = kGelu},
     {.model_type = "gemma2",
@@ -256,6 +295,7 @@ constexpr Family kFamilies[] = {
     {.model_type = "ernie4_5", .arch = "ernie4_5"},
     {.model_type = "seed_oss", .arch = "seed_oss", .names = kSecondNormBehind},
     {.model_type = "hunyuan_v1_dense", .arch = "hunyuan-dense", .names = kHunyuan, .more = hunyuan},
+    {.model_type = "olmo", .arch = "olmo", .more = olmo, .turns_heads = true},
     {.model_type = "olmo2", .arch = "olmo2", .names = kFourNorms},
     {.model_type = "olmo3", .arch = "olmo2", .names = kFourNorms, .more = olmo3},
     {.model_type = "olmoe", .arch = "olmoe", .more = olmoe},
@@ -266,6 +306,11 @@ constexpr Family kFamilies[] = {
     {.model_type = "cohere2", .arch = "cohere2", .more = cohere2},
     {.model_type = "starcoder2", .arch = "starcoder2", .names = kStarcoder2, .activations = kGelu},
     {.model_type = "stablelm", .arch = "stablelm", .names = kStablelm},
+    {.model_type = "nemotron",
+     .arch = "nemotron",
+     .norms_plus_one = true,
+     .activations = kSquaredRelu,
+     .rotated_part = 0.5},
 };
 
 template <class Each>

@@ -17,7 +17,7 @@ enum class Turn : uint8_t {
   None,
   QueryRows,   // by the heads of queries
   KeyRows,     // by the heads of keys
-  Norm,        // the norms of a family with `norms_plus_one` get 1 added
+  Norm,        // the weights of a family with `norms_plus_one` get 1 added
   Drop,        // follows from the config, or is not computed
   FirstHalf,   // the first half of the rows (of every expert)
   SecondHalf,  // the other one
@@ -51,6 +51,7 @@ struct Family {
   bool turns_heads = false;     // q and k are stored for pairs of halves, and computed in neighbours
   bool norms_plus_one = false;  // norms are stored less 1
   const char* activations = "silu swish";  // those of config.json that the architecture computes
+  double rotated_part = 1;                 // of each head, if config.json does not specify it
 };
 
 std::span<const Family> families();

@@ -213,7 +213,8 @@ class Naming {
       return bad(g, Code::Unsupported,
                  format("the format {}; computed are f32, f16 and bf16", info(t.type).name));
     r.to_f32 = t.type != DType::F32 && is_small(g.name, t.rank);
-    if (g.turn == Turn::Norm && family_.norms_plus_one) r.change = Recipe::Change::AddOne, r.to_f32 = true;
+    if (g.turn == Turn::Norm && family_.norms_plus_one && !g.name.ends_with(".bias"))
+      r.change = Recipe::Change::AddOne, r.to_f32 = true;
     if (r.to_f32) t.type = DType::F32;
     t.bytes = t.stored = uint64_t(row_bytes(t.type, t.values()));
     t.name = names_.emplace_back(g.name);

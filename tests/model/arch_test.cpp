@@ -163,6 +163,32 @@ TEST(Arch, RefusesWhatMakesNoSense) {
       {"mpt, clamp below 0", as("mpt", number("attention.clamp_kqv", -1)), Code::Malformed, {"clamp_kqv"}},
       {"bloom without its norm", as("bloom", [](TinyLlama&) {}), Code::Malformed, {"token_embd_norm"}},
       {"falcon without biases", as("falcon", no_norm), Code::Malformed, {"attn_norm.bias"}},
+      {"phi2 without biases", as("phi2", no_norm), Code::Malformed, {"attn_norm.bias"}},
+      {"olmo, clamp below 0", as("olmo", number("attention.clamp_kqv", -1)), Code::Malformed, {"clamp_kqv"}},
+      {"baichuan of an unknown size",
+       as("baichuan", [](TinyLlama&) {}),
+       Code::Unsupported,
+       {"baichuan", "1 layers", "32", "40"}},
+      {"minicpm3 without latent attention",
+       as("minicpm3", [](TinyLlama&) {}),
+       Code::Malformed,
+       {"kv_lora_rank"}},
+      {"muse without the scale of its logits",
+       as("muse-glimmer", count("attention.sliding_window", 8)),
+       Code::Malformed,
+       {"logit_scale"}},
+      {"granite_swa without sinks",
+       as("granite_swa",
+          [](TinyLlama& s) {
+            s.f32("logit_scale", 1), s.u32("attention.sliding_window", 8),
+                flags(s, "attention.sliding_window_pattern", {1});
+          }),
+       Code::Malformed,
+       {"attn_sinks"}},
+      {"spark without a list of its windows",
+       as("spark2_5", count("attention.sliding_window", 8)),
+       Code::Malformed,
+       {"sliding_window_pattern"}},
   };
   expect_refused(all);
 }

@@ -108,6 +108,13 @@ Value sharpened(Recorder& m, Value x, double growth, int length, int ahead) {
   return m.p.split_heads(m.p.mul(m.p.join_heads(x), factors), width_of(m, x));
 }
 
+Heads clamped(Recorder& m, const Heads& h) {
+  const auto limit = float(m.hyper.number("attention.clamp_kqv", 0, 0));
+  auto one = [&](Value v) { return limit > 0 ? m.p.map(OpKind::Clamp, v, limit) : v; };
+  const Value q = one(h.q), k = one(h.k);
+  return {q, k, one(h.v)};
+}
+
 Heads rotated(Recorder& m, Heads h, Value table, RopePairs pairs) {
   h.q = m.p.rope(h.q, table, pairs);
   h.k = m.p.rope(h.k, table, pairs);

@@ -62,6 +62,8 @@ int window_size(Recorder&, std::optional<int> otherwise = {});
 // x [..., R] times 1 + growth * ln(1 + floor((position + ahead) / length)): scales queries by position, so
 // that attention stays equally sharp over a long context.
 Value sharpened(Recorder&, Value x, double growth, int length, int ahead = 0);
+// By attention.clamp_kqv: every value of q, k and v in [-limit, limit]; as they are without the key.
+Heads clamped(Recorder&, const Heads&);
 // Rotates q and k.
 Heads rotated(Recorder&, Heads, Value table, RopePairs);
 // Writes k and v into the layer's caches and attends to all of their positions; to later rows, too, if

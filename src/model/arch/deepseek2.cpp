@@ -1,7 +1,10 @@
 // DeepSeek-V2 and -V3, and models built like them: keys and values of all heads are products of one short
 // vector per position, and the cache holds only that vector; experts in groups, and shared ones for every
 // row. DeepSeek-AI, "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts Language Model",
-// 2024; "DeepSeek-V3 Technical Report", 2024. Mistral Small 4 (mistral4): Mistral AI, 2026.
+// 2024; "DeepSeek-V3 Technical Report", 2024. Mistral Small 4 (mistral4): Mistral AI, 2026. Dense models with
+// such attention: MiniCPM3, whose sums are scaled as in MiniCPM, and PLM, which squares ReLU; Hu et al.,
+// "MiniCPM: Unveiling the Potential of Small Language Models", 2024; Deng et al., "PLM: Efficient Peripheral
+// Language Models Hardware-Co-Designed for Ubiquitous Computing", 2025.
 #include <algorithm>
 #include <cmath>
 
@@ -19,6 +22,7 @@ namespace {
 // matrices compute the plain keys and the values from them.
 struct Latent {
   int heads, latent, plain, turned, value;
+  RopePairs pairs;
   float scale;
   double growth;  // of queries with the logarithm of their position
   int growth_length;
@@ -28,7 +32,7 @@ Latent read_latent(Recorder& m) {
   const Config& c = m.config;
   Hyperparameters& h = m.hyper;
   Latent a{};
-  a.heads = c.heads, a.turned = c.rotated;
+  a.heads = c.heads, a.turned = c.rotated, a.pairs = RopePairs::Adjacent;
   a.latent = h.count("attention.kv_lora_rank");
   // In the newer form of files, key_length is that of the cached vector.
   const int key = h.has("attention.key_length_mla") ? h.count("attention.key_length_mla") : c.head_dim;
@@ -65,7 +69,7 @@ Value queries(Recorder& m, const Latent& a, std::optional<Value> angles, Value x
                 rms_norm(m, "attn_q_a_norm", project(m, "attn_q_a", rank, x)));
   else x = project(m, "attn_q", a.heads * (a.plain + a.turned), x);
   Value q = m.p.split_heads(x, a.plain + a.turned);
-  if (angles) q = m.p.rope(q, *angles, RopePairs::Adjacent, a.plain);
+  if (angles) q = m.p.rope(q, *angles, a.pairs, a.plain);
   return a.growth != 0 ? sharpened(m, q, a.growth, a.growth_length) : q;
 }
 
@@ -97,7 +101,7 @@ Value attention_block(Recorder& m, const Latent& a, std::optional<Value> angles,
   const Value all = project(m, "attn_kv_a_mqa", a.latent + a.turned, x);
   const Value latent = rms_norm(m, "attn_kv_a_norm", p.slice(all, 0, a.latent));
   Value turned = p.split_heads(p.slice(all, a.latent, a.turned), a.turned);
-  if (angles) turned = p.rope(turned, *angles, RopePairs::Adjacent);
+  if (angles) turned = p.rope(turned, *angles, a.pairs);
   const Value y = m.has("attn_kv_b.weight") ? attend_plain(m, a, q, latent, turned)
                                             : attend_latent(m, a, q, latent, turned);
   return project(m, "attn_output", m.config.width, y);
@@ -174,11 +178,41 @@ void record_deepseek2_nextn(Recorder& m) {
   end_nextn(m, n, layer(m, l, n.layer, n.x));
 }
 
+// Files have none of MiniCPM3's scales, nor the width of its values.
+void record_minicpm3(Recorder& m) {
+  ProgramBuilder& p = m.p;
+  Latent a = read_latent(m);
+  a.pairs = RopePairs::Halves;
+  a.value = m.hyper.count("attention.value_length", m.config.width / m.config.heads);
+  const Value angles = angles_of(m);
+  const auto block = float(1.4 / std::sqrt(double(m.config.layers + m.config.left_out)));
+  Value x = token_embedding(m, 12);
+  for (int i = 0; i < m.config.layers && !m.failed(); i++) {
+    m.layer(i);
+    x = p.add(x, p.scale(attention_block(m, a, angles, rms_norm(m, "attn_norm", x)), block));
+    x = p.add(x, p.scale(glu(m, rms_norm(m, "ffn_norm", x)), block));
+  }
+  logits(m, rms_norm(m, "output_norm", wanted(m, x)), 256 / float(m.config.width));
+}
+
+void record_plm(Recorder& m) {
+  ProgramBuilder& p = m.p;
+  const Latent a = read_latent(m);
+  const Value angles = angles_of(m);
+  Value x = token_embedding(m);
+  for (int i = 0; i < m.config.layers && !m.failed(); i++) {
+    m.layer(i);
+    x = p.add(x, attention_block(m, a, angles, rms_norm(m, "attn_norm", x)));
+    x = p.add(x, mlp(m, rms_norm(m, "ffn_norm", x), OpKind::SquaredRelu));
+  }
+  logits(m, rms_norm(m, "output_norm", wanted(m, x)));
+}
+
 const ModelArch deepseek2_nextn{"deepseek2", record_deepseek2_nextn, configure_nextn};
 
 }  // namespace
 
-extern const ModelArch deepseek2, mistral4, deepseek32, glm_dsa, kimi_linear;
+extern const ModelArch deepseek2, mistral4, deepseek32, glm_dsa, kimi_linear, minicpm3, plm;
 const ModelArch deepseek2{"deepseek2", record_deepseek2, configure_without_nextn, false, &deepseek2_nextn};
 const ModelArch mistral4{"mistral4", record_deepseek2, configure_without_nextn};
 const ModelArch deepseek32{"deepseek32", [](Recorder& m) { record_indexed(m, Gating::Softmax); },
@@ -186,5 +220,7 @@ const ModelArch deepseek32{"deepseek32", [](Recorder& m) { record_indexed(m, Gat
 const ModelArch glm_dsa{"glm-dsa", [](Recorder& m) { record_indexed(m, Gating::Sigmoid); },
                         configure_without_nextn};
 const ModelArch kimi_linear{"kimi-linear", record_kimi_linear};
+const ModelArch minicpm3{"minicpm3", record_minicpm3};
+const ModelArch plm{"plm", record_plm};
 
 }  // namespace gimbal::arch

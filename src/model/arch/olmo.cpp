@@ -1,6 +1,7 @@
-// OLMo 2 and 3: norms behind the blocks instead of before them, and over all heads of q and of k together.
-// OLMo 3, which files call olmo2 as well, has a window in three of four layers; their rotation is not scaled.
-// OLMo team, "2 OLMo 2 Furious", 2025; "Olmo 3", 2025.
+// OLMo: a llama whose layer norms have no weights; q, k and v may be clamped. OLMo 2 and 3: norms behind the
+// blocks instead of before them, and over all heads of q and of k together. OLMo 3, which files call olmo2 as
+// well, has a window in three of four layers; their rotation is not scaled. Groeneveld et al., "OLMo:
+// Accelerating the Science of Language Models", 2024; OLMo team, "2 OLMo 2 Furious", 2025; "Olmo 3", 2025.
 #include "model/arch/blocks.h"
 
 namespace gimbal::arch {
@@ -13,6 +14,21 @@ Value normed_together(Recorder& m, const std::string& name, Value heads, int hea
 }
 
 void record_olmo(Recorder& m) {
+  ProgramBuilder& p = m.p;
+  const Attention a = attention(m);
+  const Value angles = rope_table(m);
+  auto normed = [&](Value v) { return p.norm(v, NormKind::Layer, m.config.norm_epsilon); };
+  Value x = token_embedding(m);
+  for (int i = 0; i < m.config.layers && !m.failed(); i++) {
+    m.layer(i);
+    const Heads h = rotated(m, clamped(m, project_heads(m, a, normed(x))), angles, RopePairs::Adjacent);
+    x = p.add(x, project(m, "attn_output", m.config.width, attend(m, a, h)));
+    x = p.add(x, glu(m, normed(x)));
+  }
+  logits(m, normed(wanted(m, x)));
+}
+
+void record_olmo2(Recorder& m) {
   ProgramBuilder& p = m.p;
   const int window = m.hyper.has("attention.sliding_window") ? window_size(m) : 0;
   const Attention far = attention(m);
@@ -41,7 +57,8 @@ void record_olmo(Recorder& m) {
 
 }  // namespace
 
-extern const ModelArch olmo2;
-const ModelArch olmo2{"olmo2", record_olmo};
+extern const ModelArch olmo, olmo2;
+const ModelArch olmo{"olmo", record_olmo};
+const ModelArch olmo2{"olmo2", record_olmo2};
 
 }  // namespace gimbal::arch

@@ -1,9 +1,11 @@
 // Qwen's dense decoders. Qwen2 and 2.5: a llama with biases on q, k and v, whose heads are rotated by halves.
-// Qwen3: no biases, but every head of q and k is normed before it is rotated. The heads of the VL models are
-// rotated in sections, by time, line and column. Seed-OSS is a Qwen2 whose second norm has another name in
-// files.
-// Yang et al., "Qwen2 Technical Report", 2024; "Qwen3 Technical Report", 2025; Wang et al., "Qwen2-VL", 2024;
-// ByteDance Seed, "Seed-OSS Open-Source Models", 2025.
+// The first Qwen: the same with q, k and v in one matrix; its feed_forward_length counts gate and up
+// together. Qwen3: no biases, but every head of q and k is normed before it is rotated. The heads of the VL
+// models are rotated in sections, by time, line and column. Seed-OSS is a Qwen2 whose second norm has another
+// name in files. Bai et al., "Qwen Technical Report", 2023; Yang et al., "Qwen2 Technical Report", 2024;
+// "Qwen3 Technical Report", 2025; Wang et al., "Qwen2-VL", 2024; ByteDance Seed, "Seed-OSS Open-Source
+// Models", 2025.
+#include "base/format.h"
 #include "model/arch/blocks.h"
 
 namespace gimbal::arch {
@@ -22,6 +24,7 @@ struct Variant {
   Heads (*heads)(Recorder&, const Attention&, Value);
   const char* second_norm = "ffn_norm";
   RopeSections sections = RopeSections::Blocks;
+  int halves = 1;          // feed_forward_length counts this many
   bool deepstack = false;  // the first layers' outputs get parts of a picture's embedding
 };
 
@@ -35,7 +38,8 @@ void record_qwen(Recorder& m, const Variant& variant) {
     m.layer(i);
     const Heads h = rotated(m, variant.heads(m, a, rms_norm(m, "attn_norm", x)), angles, RopePairs::Halves);
     x = p.add(x, project(m, "attn_output", m.config.width, attend(m, a, h)));
-    x = p.add(x, glu(m, rms_norm(m, variant.second_norm, x)));
+    x = p.add(
+        x, glu(m, rms_norm(m, variant.second_norm, x), OpKind::SwiGlu, "", ff_width(m, i) / variant.halves));
     if (i < deepstack) x = m.add_embedded(x);
   }
   const Value last = rms_norm(m, "output_norm", wanted(m, x));
@@ -46,7 +50,8 @@ void record_qwen(Recorder& m, const Variant& variant) {
 
 }  // namespace
 
-extern const ModelArch qwen2, qwen2vl, qwen3, qwen3vl, seed_oss;
+extern const ModelArch qwen, qwen2, qwen2vl, qwen3, qwen3vl, seed_oss;
+const ModelArch qwen{"qwen", [](Recorder& m) { record_qwen(m, {.heads = biased, .halves = 2}); }};
 const ModelArch qwen2{"qwen2", [](Recorder& m) { record_qwen(m, {biased}); }};
 const ModelArch qwen2vl{"qwen2vl", [](Recorder& m) { record_qwen(m, {biased}); }};
 const ModelArch qwen3{"qwen3", [](Recorder& m) { record_qwen(m, {normed}); }};

@@ -1,6 +1,7 @@
-// StableLM: a llama with layer norms, part of each head rotated by halves. The 12B norms each head of q and
-// k, and has attention and feed-forward in parallel after one norm. Bellagente et al., "Stable LM 2 1.6B
-// Technical Report", 2024.
+// StableLM and Orion: llamas with layer norms, part or all of each head rotated by halves. StableLM's 12B
+// norms each head of q and k, and has attention and feed-forward in parallel after one norm. Bellagente et
+// al., "Stable LM 2 1.6B Technical Report", 2024; Chen et al., "Orion-14B: Open-source Multilingual Large
+// Language Models", 2024.
 #include "model/arch/blocks.h"
 
 namespace gimbal::arch {
@@ -27,7 +28,8 @@ void record_stablelm(Recorder& m) {
 
 }  // namespace
 
-extern const ModelArch stablelm;
+extern const ModelArch stablelm, orion;
 const ModelArch stablelm{"stablelm", record_stablelm};
+const ModelArch orion{"orion", record_stablelm};
 
 }  // namespace gimbal::arch
