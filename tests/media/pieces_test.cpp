@@ -8,6 +8,7 @@
 #include "files/gguf.h"
 #include "media/decode.h"
 #include "media/golden_pictures.h"
+#include "support/pictures.h"
 
 namespace gimbal::test {
 namespace {
@@ -21,12 +22,12 @@ struct GoldenEncoder {
 // The encoders of pictures whose pixels are part of the data.
 std::vector<GoldenEncoder> golden_encoders() {
   std::vector<GoldenEncoder> all;
-  for (const std::string& path : golden_files("vision", ".json")) {
+  for (const std::string& path : vision_goldens()) {
     auto golden = read_json(path);
     if (!golden.is_object() || !golden.contains("cases") ||
         !golden["cases"][0].contains("pixels_u8_zlib_b64"))
       continue;
-    auto bytes = read_file(golden_dir() + "/vision/" + golden["mmproj"].get<std::string>());
+    auto bytes = read_file(vision_path(golden["mmproj"]));
     EXPECT_TRUE(bytes) << path;
     auto file = parse_gguf({reinterpret_cast<const std::byte*>(bytes->data()), bytes->size()}, "golden");
     EXPECT_TRUE(file) << path;
@@ -39,7 +40,7 @@ std::vector<GoldenEncoder> golden_encoders() {
 }
 
 Picture picture_named(const std::string& name) {
-  auto bytes = read_file(golden_picture(name));
+  auto bytes = read_file(vision_path(name));
   EXPECT_TRUE(bytes) << name;
   auto picture = decode_picture(*bytes);
   EXPECT_TRUE(picture) << name;
@@ -105,7 +106,7 @@ TEST(Pieces, Normalised) {
 TEST(Pieces, TheMostPixelsAreAllowed) {
   PreprocessSettings s;
   s.projector = "qwen2vl_merger", s.rule = PieceRule::Free;
-  s.patch = 14, s.merge = 2, s.min_rows = 1, s.max_rows = 16;
+  s.patch = 14, s.merge = 2, s.min_pixels = 28 * 28, s.max_pixels = 16 * 28 * 28;
   const auto size_of = [&](int width, int height) {
     Picture picture{width, height, std::vector<uint8_t>(size_t(width) * size_t(height) * 3)};
     const auto pieces = pieces_of(s, picture, 0);

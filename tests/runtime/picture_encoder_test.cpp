@@ -13,7 +13,7 @@
 #include "model/vision/picture_prompt.h"
 #include "runtime/picture_encoder.h"
 #include "support/engine.h"
-#include "support/golden.h"
+#include "support/pictures.h"
 #include "support/placed.h"
 
 namespace gimbal::test {
@@ -23,7 +23,7 @@ namespace {
 std::vector<Piece> pieces_of_case(const nlohmann::ordered_json& k, const PreprocessSettings& settings) {
   std::vector<Piece> all;
   for (const std::string name : k["images"]) {
-    const auto bytes = read_file(golden_dir() + "/vision/images/" + name, kMaxPictureBytes);
+    const auto bytes = read_file(vision_path(name), kMaxPictureBytes);
     EXPECT_TRUE(bytes) << name;
     auto pieces = [&]() -> Result<std::vector<Piece>> {
       if (name.ends_with(".wav")) {
@@ -70,10 +70,9 @@ std::unique_ptr<OpenEncoder> open_encoder(const std::string& path, int patches, 
 class PictureEncoders : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(PictureEncoders, GiveTheReferencesRows) {
-  const std::string folder = golden_dir() + "/vision/";
-  const auto golden = read_json(folder + GetParam() + ".json");
-  auto one = open_encoder(folder + golden["mmproj"].get<std::string>(), 4096, "threads=1"),
-       two = open_encoder(folder + golden["mmproj"].get<std::string>(), 4096, "threads=2");
+  const auto golden = read_json(vision_path(std::string(GetParam()) + ".json"));
+  const std::string mmproj = vision_path(golden["mmproj"]);
+  auto one = open_encoder(mmproj, 4096, "threads=1"), two = open_encoder(mmproj, 4096, "threads=2");
   ASSERT_TRUE(one && two);
   double all_cases = 0;
   constexpr double kExact = 1e-4;  // of f32 arithmetic; the reference asks for 2e-3
@@ -105,11 +104,10 @@ TEST_P(PictureEncoders, GiveTheReferencesRows) {
 }
 
 TEST_P(PictureEncoders, HavePromptsAsTheReference) {
-  const std::string folder = golden_dir() + "/vision/";
-  const auto golden = read_json(folder + GetParam() + ".json");
-  const auto file = open_vision(open_file(folder + golden["mmproj"].get<std::string>()));
+  const auto golden = read_json(vision_path(std::string(GetParam()) + ".json"));
+  const auto file = open_vision(open_file(vision_path(golden["mmproj"])));
   ASSERT_TRUE(file);
-  const auto tokenizer = Tokenizer::create(open_file(folder + golden["text"].get<std::string>()).metadata());
+  const auto tokenizer = Tokenizer::create(open_file(vision_path(golden["text"])).metadata());
   ASSERT_TRUE(tokenizer);
   for (const auto& k : golden["cases"]) {
     std::vector<Piece> pieces;
@@ -140,8 +138,11 @@ TEST_P(PictureEncoders, HavePromptsAsTheReference) {
 
 // A clone has some of them.
 std::vector<const char*> encoders() {
-  std::vector<const char*> all = {"gemma3",  "llava-siglip", "llava-tiles", "idefics3", "internvl",
-                                  "pixtral", "qwen2vl",      "qwen2.5vl",   "qwen3vl",  "ultravox"};
+  std::vector<const char*> all = {
+      "gemma3",    "llava-siglip", "llava-tiles", "idefics3",      "internvl",  "pixtral",    "qwen2vl",
+      "qwen2.5vl", "qwen3vl",      "ultravox",    "gemma4v",       "gemma4uv",  "lfm2",       "lfm2-norm",
+      "llama4",    "glm4v",        "glm-ocr",     "kimivl",        "paddleocr", "lightonocr", "janus",
+      "minicpmv",  "minicpmv-2.5", "minicpmv46",  "minicpmv46-4x", "qwen2a",    "voxtral"};
   if (whole_collection())
     for (const char* more : {"gemma3-f16", "llava-clip", "mistral3"}) all.push_back(more);
   return all;

@@ -5,12 +5,15 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "model/vision/made_tensors.h"
+#include "model/vision/patch_positions.h"
 
 namespace gimbal {
 namespace {
 
 constexpr int kTaps = 3;                         // of a convolution along time
 constexpr int64_t kMostMade = int64_t(1) << 26;  // values of a tensor that is read into memory
+constexpr double kNoLimit = 1e30;                // as files write infinity
+constexpr int kSquare = 4;                       // patches of a square
 
 class VisionOpener {
  public:
@@ -23,8 +26,10 @@ class VisionOpener {
   Status open() {
     Hyperparameters read(file_.metadata(), keys_);
     v_.width = read.count("embedding_length");
-    const int layers = read.count("block_count");
+    const int layers = v_.arch->blocks ? read.count("block_count") : 0;
     if (read.error()) return *read.error();
+    if (v_.arch->squares)
+      if (auto ok = read_merger(layers); !ok) return ok;
     if (size_t(layers) > file_.tensors().size())
       return malformed(format("{} blocks, but the file has only {} tensors", layers, file_.tensors().size()));
     if (auto ok = v_.arch->sound ? add_taps() : add_kernel(); !ok) return ok;
@@ -33,7 +38,7 @@ class VisionOpener {
                             {"v.position_embd.weight", &v_.positions},
                             {"v.token_embd.img_break", &v_.line_break},
                             {"a.position_embd.weight", &v_.positions}})
-      if (v_.arch->sound == (name[0] == 'a'))
+      if (v_.arch->sound == (name[0] == 'a') && !(to == &v_.bias && v_.arch->own_bias))
         if (auto ok = take(name, *to); !ok) return ok;
     for (const StoredTensor& t : file_.tensors())
       if (auto ok = add(t); !ok) return ok;
@@ -57,7 +62,19 @@ class VisionOpener {
     return Done{};
   }
 
-  // [x, y, channel, width] as a matrix. The kernels of two frames that show the same picture are one.
+  // Behind which block squares of patches become one (MiniCPM-V 4.6): the first of wa_layer_indexes.
+  Status read_merger(int layers) {
+    const std::string key = keys_ + ".wa_layer_indexes";
+    const MetadataArray* list = file_.metadata().array(key);
+    const std::vector<int64_t> all = list && list->count <= 64 ? list->integers() : std::vector<int64_t>();
+    if (!all.empty()) merger_layer_ = all[0];
+    if (merger_layer_ >= 0 && merger_layer_ < layers) return Done{};
+    return malformed(
+        format("'{}' names block {}; the file has blocks 0 to {}", key, merger_layer_, layers - 1));
+  }
+
+  // [x, y, channel, width], or the same as a matrix. The kernels of two frames that show the same picture are
+  // one.
   Status add_kernel() {
     const int patch = v_.settings.patch;
     const int64_t pixels = 3 * int64_t(patch) * patch;
@@ -66,7 +83,9 @@ class VisionOpener {
       const StoredTensor* t = file_.tensors().find(name);
       if (!t && !sum.empty()) break;
       if (!t) return malformed(format("tensor '{}' is missing", name));
-      if (t->dim[0] != patch || t->dim[1] != patch || t->dim[2] != 3 || t->dim[3] != v_.width)
+      const bool is_kernel =
+          t->dim[0] == patch && t->dim[1] == patch && t->dim[2] == 3 && t->dim[3] == v_.width;
+      if (!is_kernel && (t->rank != 2 || t->dim[0] != pixels || t->dim[1] != v_.width))
         return malformed(format("tensor '{}' is {} x {} x {} x {}; the metadata requires {} x {} x 3 x {}",
                                 name, t->dim[0], t->dim[1], t->dim[2], t->dim[3], patch, patch, v_.width));
       auto values = values_of(file_, *t, kMostMade);
@@ -111,7 +130,10 @@ class VisionOpener {
     const std::string_view name = t.name;
     // A file may have an encoder of the other kind, too.
     if (v_.arch->sound != (name.starts_with("a.") || name.starts_with("mm.a."))) return Done{};
-    if (name == "mm.input_projection.weight") return add_transposed(t);
+    if (name == "mm.input_projection.weight" && v_.arch->transposed_projection) return add_transposed(t);
+    if (is_limit(name)) return add_limits(t);
+    if (name == "v.std_bias") return add_shift(t);
+    if (name.starts_with("v.vit_merger.") && v_.patches_per_row() == kSquare) return Done{};  // not used
     if (name == "mm.patch_merger.weight" && v_.arch->features_by_row) return add_reordered(t);
     made_->add(t, new_name(name));
     return Done{};
@@ -120,6 +142,7 @@ class VisionOpener {
   // Of old files, "ffn_down" is what others call "ffn_up".
   std::string new_name(std::string_view name) const {
     std::string n(name.starts_with("v.") || name.starts_with("a.") ? name.substr(2) : name);
+    if (n.starts_with("vit_merger.")) return format("blk.{}.{}", merger_layer_, n);
     if (n.starts_with("deepstack."))
       if (const size_t dot = n.find('.', 10); dot != std::string::npos)
         return "blk." + n.substr(10, dot - 10) + ".deepstack" + n.substr(dot);
@@ -151,20 +174,77 @@ class VisionOpener {
   }
 
   // Files order the features of neighbours by (channel, y, x); rows of this program by (y, x, channel).
+  // As a matrix, or as a kernel [x, y, channel, rows].
   Status add_reordered(const StoredTensor& t) {
-    const int64_t near = v_.patches_per_row();
-    if (t.dim[0] != near * v_.width)
+    const int64_t near = v_.patches_per_row(), side = v_.settings.merge;
+    const bool is_kernel = t.rank == 4 && t.dim[0] == side && t.dim[1] == side && t.dim[2] == v_.width;
+    const int64_t columns = is_kernel ? near * v_.width : t.dim[0], rows = t.dim[is_kernel ? 3 : 1];
+    if (columns != near * v_.width || (!is_kernel && t.rank > 2))
       return malformed(format("tensor {} has {} columns; {} neighbours of width {} have {}", quoted(t.name),
-                              t.dim[0], near, v_.width, near * v_.width));
-    auto values = matrix(t);
+                              columns, near, v_.width, near * v_.width));
+    auto values = values_of(file_, t, kMostMade);
     if (!values) return values.error();
     std::vector<float> ordered(values->size());
-    for (int64_t r = 0; r < t.dim[1]; r++)
+    for (int64_t r = 0; r < rows; r++)
       for (int64_t place = 0; place < near; place++)
         for (int64_t c = 0; c < v_.width; c++)
-          ordered[size_t(r * t.dim[0] + place * v_.width + c)] =
-              (*values)[size_t(r * t.dim[0] + c * near + place)];
-    made_->add(std::string(t.name), t.dim[0], t.dim[1], std::move(ordered));
+          ordered[size_t(r * columns + place * v_.width + c)] =
+              (*values)[size_t(r * columns + c * near + place)];
+    made_->add(std::string(t.name), columns, rows, std::move(ordered));
+    return Done{};
+  }
+
+  // (x - bias) * scale as x * scale + shift.
+  Status add_shift(const StoredTensor& t) {
+    const StoredTensor* scale = file_.tensors().find("v.std_scale");
+    if (!scale || scale->values() != v_.width || t.values() != v_.width)
+      return malformed(format("tensors 'v.std_bias' and 'v.std_scale' must have {} values each", v_.width));
+    auto shift = values_of(file_, t, kMostMade), factors = values_of(file_, *scale, kMostMade);
+    if (!shift) return shift.error();
+    if (!factors) return factors.error();
+    for (size_t i = 0; i < shift->size(); i++)
+      (*shift)[i] = float(-double((*shift)[i]) * double((*factors)[i]));
+    made_->add("std_shift", v_.width, 1, std::move(*shift));
+    return Done{};
+  }
+
+  static bool is_limit(std::string_view name) {
+    return name.ends_with(".input_min") || name.ends_with(".input_max") || name.ends_with(".output_min") ||
+           name.ends_with(".output_max");
+  }
+
+  // Of a product, the least and the greatest value of its inputs or outputs (Gemma 4): as the greatest
+  // distance from their middle, and the middle, if it is not 0.
+  Status add_limits(const StoredTensor& t) {
+    const std::string_view name = t.name;
+    if (!name.ends_with("_max")) return Done{};  // read with the greatest
+    const std::string head(name.substr(0, name.size() - 4)), product(name.substr(0, name.rfind('.')));
+    const StoredTensor *least = file_.tensors().find(head + "_min"),
+                       *weight = file_.tensors().find(product + ".weight");
+    if (!least || !weight || least->values() != 1 || t.values() != 1)
+      return malformed(
+          format("tensor {} limits a product, but the other limit or the product is missing, or they "
+                 "are not one number each",
+                 quoted(t.name)));
+    auto high = values_of(file_, t, 1), low = values_of(file_, *least, 1);
+    if (!high) return high.error();
+    if (!low) return low.error();
+    const double from = double((*low)[0]), to = double((*high)[0]);
+    const bool open[] = {!(from > -kNoLimit), !(to < kNoLimit)};
+    if (open[0] && open[1]) return Done{};
+    if (open[0] != open[1] || !(from <= to))
+      return malformed(format("tensor {}: values from {} to {} are no limits", quoted(t.name), from, to));
+    const auto middle = float((from + to) / 2), half = float(to - double(middle));
+    const std::string limit = new_name(head + "_limit");
+    made_->add(limit, 1, 1, {half});
+    if (middle == 0) return Done{};
+    const int64_t width = weight->dim[name.find(".input_") == std::string::npos ? 1 : 0];
+    if (width < 1 || width > kMaxCount)
+      return malformed(format("tensor '{}.weight' has {} values", product, width));
+    const auto n = size_t(width);
+    made_->add(limit + ".ones", width, 1, std::vector<float>(n, 1.0f));
+    made_->add(limit + ".before", width, 1, std::vector<float>(n, -middle));
+    made_->add(limit + ".behind", width, 1, std::vector<float>(n, middle));
     return Done{};
   }
 
@@ -181,27 +261,29 @@ class VisionOpener {
       if (v_.positions.empty() && v_.class_row.empty()) return Done{};
       return malformed("this projector's patches have no table of positions, but the file has one");
     }
+    if (v_.positions.empty() && v_.arch->positions == PatchPositions::Cubic) return Done{};
     if (v_.positions.empty() || v_.positions.size() % width)
       return malformed("tensor 'v.position_embd.weight' is missing, or its rows have another width");
-    const size_t rows = v_.positions.size() / width - v_.has_class_row();
-    const auto side = size_t(v_.settings.image_size / v_.settings.patch);
-    size_t root = 0;
-    while (root * root < rows) root++;
-    const bool fits = v_.arch->positions == PatchPositions::Table ? rows == side * side : root * root == rows;
+    const int64_t rows = int64_t(v_.positions.size() / width) - v_.has_class_row();
+    const int64_t side = v_.settings.image_size / v_.settings.patch;
+    const bool fits = v_.arch->positions == PatchPositions::Table ? rows == side * side
+                                                                  : table_side(v_.arch->positions, rows) > 0;
     if (!fits || rows == 0)
-      return malformed(
-          format("tensor 'v.position_embd.weight' has {} rows for patches; a square of {} x {} "
-                 "patches is expected",
-                 rows, side, side));
+      return malformed(format("tensor 'v.position_embd.weight' has {} rows for patches; {} expected", rows,
+                              v_.arch->positions == PatchPositions::Axes
+                                  ? std::string("two lists are")
+                                  : format("a square of {} x {} patches is", side, side)));
     return Done{};
   }
 
   // The last product's rows, and those of the parts for layers of the text model.
   Status finish() {
     int64_t width = 0;
-    for (const char* last : {"mm.a.mlp.2.weight", "mm.input_projection.weight", "mm.model.fc.weight",
-                             "mm.model.mlp.3.weight", "mm.3.weight", "mm.2.weight", "mm.0.weight"})
+    for (const char* last : {"mm.a.fc.weight", "mm.a.mlp.2.weight", "resampler.proj.weight", "mm.down.weight",
+                             "mm.input_projection.weight", "mm.model.fc.weight", "mm.model.mlp.3.weight",
+                             "mm.3.weight", "mm.2.weight", "mm.1.weight", "mm.0.weight"})
       if (const StoredTensor* t = made_->tensors().find(last); t && width == 0) width = t->dim[1];
+    v_.queries = v_.settings.queries;
     for (const StoredTensor& t : made_->tensors())
       if (t.name.ends_with(".deepstack.fc2.weight")) width += t.dim[1];
     if (width < 1 || width > kMaxCount) return malformed("no last product, or one of another shape");
@@ -211,20 +293,24 @@ class VisionOpener {
           format("tensor 'v.token_embd.img_break' has {} values, not {}", v_.line_break.size(), width));
     const int64_t joined = v_.patches_per_row();
     int64_t patches = (kSoundRows + joined - 1) / joined * joined;
-    if (!v_.arch->sound) {
-      const int64_t side = v_.settings.image_size / v_.settings.patch;
-      patches = std::max(side * side, v_.settings.max_rows * joined);
-    }
+    if (!v_.arch->sound) { patches = most_patches_of(v_.settings); }
     if (patches >= kMostPatches)
       return malformed(
           format("pictures of {} patches; this version computes at most {}", patches, kMostPatches));
-    v_.most_patches = int(patches) + v_.has_class_row();
+    v_.most_patches = int(patches) + v_.has_class_row() + v_.queries;
+    const auto& apart = v_.arch->not_together;
+    v_.together = v_.arch->together && std::find(apart.begin(), apart.end(), v_.row_width) == apart.end();
     Metadata metadata = file_.metadata();
     const auto put = [&](const std::string& key, uint64_t number) {
       metadata.put(made_->keep(keys_ + key), {MetadataType::U64, number});
     };
     metadata.put("general.architecture", {MetadataType::String, made_->keep(keys_)});
     put(".context_length", uint64_t(kMostPatches)), put(".patches_per_row", uint64_t(joined));
+    if (!v_.arch->blocks) put(".block_count", 1), put(".attention.head_count", 1);
+    if (v_.arch->squares) put(".merger_layer", uint64_t(merger_layer_));
+    if (v_.queries) put(".queries", uint64_t(v_.queries));
+    // A row of a picture is made of larger patches than the file's key says.
+    if (!v_.arch->sound) put(".patch_size", uint64_t(v_.settings.patch));
     if (auto d = file_.metadata().unsigned_integer(keys_ + ".attention.head_dim"))
       put(".attention.key_length", *d);
     ModelSource source(file_.file_format(), std::move(metadata), made_->tensors(), made_);
@@ -237,6 +323,7 @@ class VisionOpener {
   const std::string keys_;  // their prefix
   std::shared_ptr<MadeTensors> made_;
   std::vector<uint32_t> taken_;
+  int64_t merger_layer_ = 0;
 };
 
 }  // namespace
