@@ -116,3 +116,9 @@ CONTROL = (["<|image>", "<image|>", "<|image_start|>", "<|image_end|>", "<|img_t
             "</image>", "<slice>", "</slice>", "<|media_start|>", "<|media_end|>", "<|IMAGE_START|>", "<|IMAGE_END|>", "<|im_start|>",
             "<|im_end|>", "<|audio_bos|>", "<|audio_eos|>", "[BEGIN_AUDIO]"]
            + [f"<|img_row_{row}_col_{column}|>" for row in (1, 2) for column in (1, 2, 3)])
+
+# The text models of families whose pictures change more than the input of a text: their architecture, and keys beyond those
+# of scripts/oracle/architectures.py. The others take rows as any text model does.
+TEXTS = {"gemma4v": ("gemma4", {}), "glm4v": ("glm4", {"rope.dimension_sections": [2, 2, 2, 0]})}
+# The most that logits may differ from llama.cpp's: gemma4's GELU is a table of f16 there.
+LOGITS = {"gemma4v": 1e-1, "glm4v": 1e-4}

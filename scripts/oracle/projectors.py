@@ -32,7 +32,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.normpath(os.path.join(HERE, "..", ".."))
 sys.path[:0] = [os.path.join(ROOT, "scripts"), os.path.join(ROOT, "bench", "compare")]
 import gguf_file  # noqa: E402
+import architectures  # noqa: E402
 import install  # noqa: E402
+import logits  # noqa: E402
 
 F32, F16 = 0, 1
 GOLDEN, OWN = (os.path.join(ROOT, "tests", "data", *path) for path in (("vision",), ("peer", "vision")))
@@ -144,6 +146,26 @@ def make_text(width, path):
     gguf_file.write(path, metadata, stored)
 
 
+def make_family_text(name, path):
+    """The text model of a family, as scripts/oracle/architectures.py describes it, with our vocabulary."""
+    tokenizer, size = vocabulary()
+    arch, more = projector_files.TEXTS[name]
+    description = architectures.ARCHS[arch]
+    sizes = {**logits.sizes_of(description, 0), "v": size}
+    metadata = {"general.architecture": entry(arch), "general.name": entry("synthetic-text-" + name)}
+    for key, value in {**architectures.COMMON, **description["keys"], **more}.items():
+        metadata[f"{arch}.{key}"] = logits.entry_of(value if not isinstance(value, str) else eval(value, dict(sizes), {}))
+    shapes = list(logits.tensors_of(description["head"], "", sizes, 0))
+    for i in range(sizes["l"]):
+        for group, condition in description["blocks"].items():
+            if eval(condition, {}, {**sizes, "i": i}):
+                shapes += logits.tensors_of(group, f"blk.{i}.", sizes, i)
+    rng, stored = random.Random(name), []
+    for tensor, shape in shapes:
+        stored.append((tensor, shape, F32, logits.values(tensor, shape, rng)))
+    gguf_file.write(path, {**metadata, **tokenizer}, stored)
+
+
 def draw_large(path):
     """A picture that LFM2-VL cuts into tiles."""
     image = Image.new("RGB", (1100, 500), (30, 60, 120))
@@ -221,6 +243,47 @@ def theirs(program, peer, mmproj, text, prompt, media):
         else:
             chunks.append(dict(tokens=a.array(count, "<i4").tolist()))
     return passes, chunks
+
+
+def their_logits(program, peer, text, chunks):
+    """Of all rows: [rows, vocabulary]. `chunks`: lists of tokens, or (rows, columns or 0, whether they see each other)."""
+    given = struct.pack("<i", len(chunks))
+    for chunk in chunks:
+        if isinstance(chunk, list):
+            given += struct.pack(f"<{2 + len(chunk)}i", 0, len(chunk), *chunk)
+        else:
+            rows, columns, together = chunk
+            given += struct.pack("<5i", 1, len(rows), columns, together, rows.shape[1]) + rows.astype("<f4").tobytes()
+    a = ask(program, peer, ["logits", text], given)
+    rows, size = a.number(), a.number()
+    return a.array(rows * size, "<f4").reshape(rows, size)
+
+
+def add_logits(case, program, peer, text):
+    """What their text model makes of our rows, and how it goes on."""
+    values = np.frombuffer(base64.b64decode(case["embedding_ref64"]), "<f4").reshape(-1, case["embedding_width"])
+    chunks, at, kept = [], 0, []
+    for chunk in case["chunks"]:
+        first = sum(len(one) if isinstance(one, list) else len(one[0]) for one in chunks)
+        if "tokens" in chunk:
+            chunks.append(list(chunk["tokens"]))
+        else:
+            piece = case["pieces"][chunk["piece"]]
+            columns = piece["grid"][0] if "grid" in piece else 0
+            chunks.append((values[at:at + chunk["rows"]], columns, int(case["non_causal_images"])))
+            at += chunk["rows"]
+        kept += [first, first + len(chunks[-1] if isinstance(chunks[-1], list) else chunks[-1][0]) - 1]
+    case["logit_rows"] = sorted({*kept, case["rows"] // 2})
+    all_rows = their_logits(program, peer, text, chunks)
+    case["logits_llamacpp"] = base64_of(all_rows[case["logit_rows"]])
+    case["greedy"], case["greedy_margins"] = [], []
+    for _ in range(6):
+        best = np.argsort(all_rows[-1])
+        case["greedy"].append(int(best[-1]))
+        case["greedy_margins"].append(float(all_rows[-1][best[-1]] - all_rows[-1][best[-2]]))
+        chunks = chunks[:-1] + [chunks[-1] + [int(best[-1])]] if isinstance(chunks[-1], list) else chunks + [[int(best[-1])]]
+        all_rows = their_logits(program, peer, text, chunks)
+    print(f"  logits: spread {all_rows.std():.2f}; greedy {case['greedy']}", flush=True)
 
 
 # ---- a case
@@ -339,6 +402,12 @@ def main():
             golden.update({"mean": family.get("mean", [0.5, 0.4, 0.3]), "std": family.get("std", [0.5, 0.25, 0.3])})
         golden["cases"] = [make_case(name, case, tensors, lambda prompt, media: theirs(program, peer, mmproj, text, prompt, media))
                            for case in family["cases"]]
+        if name in projector_files.TEXTS:
+            golden["text"] = f"text-{name}.gguf"
+            make_family_text(name, os.path.join(folder, golden["text"]))
+            golden["n_vocab"], golden["tolerance"]["logits"] = vocabulary()[1], projector_files.LOGITS[name]
+            for case in golden["cases"]:
+                add_logits(case, program, peer, os.path.join(folder, golden["text"]))
         with open(os.path.join(folder, name + ".json"), "w") as file:
             json.dump(golden, file, separators=(",", ":"))
             file.write("\n")
