@@ -138,7 +138,7 @@ class VisionOpener {
     const int64_t joined = v_.patches_per_row();
     int64_t patches = (kSoundRows + joined - 1) / joined * joined;
     if (!v_.arch->sound) { patches = most_patches_of(v_.settings); }
-    if (patches >= kMostPatches)
+    if (patches + v_.queries >= kMostPatches)
       return malformed(
           format("pictures of {} patches; this version computes at most {}", patches, kMostPatches));
     v_.most_patches = int(patches) + v_.has_class_row() + v_.queries;
