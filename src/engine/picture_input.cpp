@@ -70,7 +70,7 @@ std::string projector_beside(const ModelFile& text) {
 
 void take_pictures(RunOptions& run, const ProjectorFile& p, std::span<const Piece> pieces) {
   run.embeddings = true;
-  if (!p.vision.arch->together) return;
+  if (!p.vision.together) return;
   int rows = pieces.empty() ? p.vision.most_patches / p.vision.patches_per_row() : 0;
   for (const Piece& piece : pieces) rows = std::max(rows, rows_of(p.vision.settings, piece));
   run.batch = std::max(run.batch, rows + run.sequences);

@@ -23,6 +23,8 @@ struct PatchRow {
   const float* added;            // f32[width]: bias and position
   int32_t line = 0, column = 0;  // in patches; of a sound: the time, and 0 behind its end
   int32_t first = 0, last = 0;   // rows of its window
+  int32_t query = -1;            // of a row that is no patch but a question to all (MiniCPM-V): its number
+  bool wanted = false;           // the first of those that become a row of the text model
 };
 
 // One row of a step, as the inputs see it.

@@ -9,7 +9,7 @@ namespace gimbal {
 RunOptions encoder_options(const VisionFile& v, int patches, const KernelPreference& kernels) {
   RunOptions o;
   o.context = o.batch = patches;
-  o.logit_rows = std::max(1, patches / v.patches_per_row());
+  o.logit_rows = std::max({1, patches / v.patches_per_row(), v.queries});
   o.cache_type = DType::F32, o.kernels = kernels;
   o.hidden = true, o.logits = false, o.interruptible = true, o.arch = &v.arch->model;
   return o;
@@ -28,10 +28,8 @@ Result<EmbeddingsPtr> PictureEncoder::encode(const Piece& piece, std::function<b
   if (!sequence) return sequence.error();
   Batch batch;
   batch.go_on = std::move(go_on);
-  const auto joined = size_t(file_.patches_per_row()), first = size_t(file_.has_class_row());
   for (size_t i = 0; i < p.rows.size(); i++) {
-    const bool wanted = i >= first && (i - first) % joined == 0;
-    Row row(sequence->get(), 0, int32_t(i), {.hidden = wanted});
+    Row row(sequence->get(), 0, int32_t(i), {.hidden = p.rows[i].wanted});
     row.patch = &p.rows[i];
     batch.rows.push_back(row);
   }
@@ -50,7 +48,7 @@ Result<EmbeddingsPtr> PictureEncoder::encode(const Piece& piece, std::function<b
     std::copy(file_.line_break.begin(), file_.line_break.end(),
               values.begin() + ptrdiff_t((line * (columns + 1) + columns) * width));
   auto rows = Embeddings::create(std::move(values), file_.row_width, file_.arch->grid ? p.grid.columns : 0,
-                                 file_.arch->together);
+                                 file_.together);
   if (!rows)
     return Error{Code::Malformed, format("{}: {}", file_.source->path(), rows.error().message),
                  "the encoder's weights are damaged, or the file is of another kind"};

@@ -8,6 +8,7 @@
 #include "files/gguf.h"
 #include "media/decode.h"
 #include "media/golden_pictures.h"
+#include "support/pictures.h"
 
 namespace gimbal::test {
 namespace {
@@ -21,12 +22,12 @@ struct GoldenEncoder {
 // The encoders of pictures whose pixels are part of the data.
 std::vector<GoldenEncoder> golden_encoders() {
   std::vector<GoldenEncoder> all;
-  for (const std::string& path : golden_files("vision", ".json")) {
+  for (const std::string& path : vision_goldens()) {
     auto golden = read_json(path);
     if (!golden.is_object() || !golden.contains("cases") ||
         !golden["cases"][0].contains("pixels_u8_zlib_b64"))
       continue;
-    auto bytes = read_file(golden_dir() + "/vision/" + golden["mmproj"].get<std::string>());
+    auto bytes = read_file(vision_path(golden["mmproj"]));
     EXPECT_TRUE(bytes) << path;
     auto file = parse_gguf({reinterpret_cast<const std::byte*>(bytes->data()), bytes->size()}, "golden");
     EXPECT_TRUE(file) << path;
@@ -39,7 +40,7 @@ std::vector<GoldenEncoder> golden_encoders() {
 }
 
 Picture picture_named(const std::string& name) {
-  auto bytes = read_file(golden_picture(name));
+  auto bytes = read_file(vision_path(name));
   EXPECT_TRUE(bytes) << name;
   auto picture = decode_picture(*bytes);
   EXPECT_TRUE(picture) << name;
@@ -105,7 +106,7 @@ TEST(Pieces, Normalised) {
 TEST(Pieces, TheMostPixelsAreAllowed) {
   PreprocessSettings s;
   s.projector = "qwen2vl_merger", s.rule = PieceRule::Free;
-  s.patch = 14, s.merge = 2, s.min_rows = 1, s.max_rows = 16;
+  s.patch = 14, s.merge = 2, s.min_pixels = 28 * 28, s.max_pixels = 16 * 28 * 28;
   const auto size_of = [&](int width, int height) {
     Picture picture{width, height, std::vector<uint8_t>(size_t(width) * size_t(height) * 3)};
     const auto pieces = pieces_of(s, picture, 0);
@@ -114,6 +115,50 @@ TEST(Pieces, TheMostPixelsAreAllowed) {
   };
   EXPECT_EQ(size_of(115, 110), std::pair(112, 112));
   EXPECT_EQ(size_of(127, 110), std::pair(112, 84));
+}
+
+// The metadata of a small projector file.
+Metadata clip_metadata(std::string_view projector) {
+  static const float half[] = {0.5f, 0.5f, 0.5f};
+  const MetadataArray three{MetadataType::F32, 3, std::as_bytes(std::span(half))};
+  Metadata m("made");
+  m.put("clip.projector_type", {MetadataType::String, projector});
+  m.put("clip.vision.image_size", {MetadataType::U32, uint64_t(28)});
+  m.put("clip.vision.patch_size", {MetadataType::U32, uint64_t(7)});
+  m.put("clip.vision.image_mean", {MetadataType::Array, three});
+  m.put("clip.vision.image_std", {MetadataType::Array, three});
+  return m;
+}
+
+// OpenBMB's: a picture of no more pixels than the encoder's is shown once, in its own shape; llama.cpp makes
+// a square of it, or slices it if one side is longer.
+TEST(Pieces, SmallPicturesOfMiniCpmStayWhole) {
+  PreprocessSettings s;
+  s.projector = "resampler", s.rule = PieceRule::Slices;
+  s.patch = 14, s.image_size = 448, s.queries = 64;
+  const auto sizes_of = [&](int width, int height) {
+    Picture picture{width, height, std::vector<uint8_t>(size_t(width) * size_t(height) * 3)};
+    const auto pieces = pieces_of(s, picture, 0);
+    EXPECT_TRUE(pieces);
+    std::vector<std::pair<int, int>> sizes;
+    for (const Piece& p : *pieces) sizes.emplace_back(p.width, p.height);
+    return sizes;
+  };
+  using Sizes = std::vector<std::pair<int, int>>;
+  EXPECT_EQ(sizes_of(448, 448), (Sizes{{448, 448}}));
+  EXPECT_EQ(sizes_of(100, 25), (Sizes{{896, 224}}));
+  EXPECT_EQ(sizes_of(800, 200), (Sizes{{896, 224}}));
+  EXPECT_EQ(sizes_of(900, 450), (Sizes{{630, 322}, {448, 448}, {448, 448}}));
+}
+
+// Without a number of queries: 96 in the first version, else 64.
+TEST(Pieces, QueriesOfMiniCpm) {
+  Metadata m = clip_metadata("resampler");
+  EXPECT_EQ(preprocess_settings(m)->queries, 96);
+  EXPECT_TRUE(preprocess_settings(m)->slices_together);
+  m.put("clip.minicpmv_version", {MetadataType::U32, uint64_t(3)});
+  EXPECT_EQ(preprocess_settings(m)->queries, 64);
+  EXPECT_FALSE(preprocess_settings(m)->slices_together);
 }
 
 // Sides from 1 to 65,535: an answer of bounded size, or an error.
@@ -132,19 +177,6 @@ TEST(Pieces, AnySize) {
       }
       EXPECT_LE(pixels, 80'000'000u);
     }
-}
-
-// The metadata of a small projector file.
-Metadata clip_metadata(std::string_view projector) {
-  static const float half[] = {0.5f, 0.5f, 0.5f};
-  const MetadataArray three{MetadataType::F32, 3, std::as_bytes(std::span(half))};
-  Metadata m("made");
-  m.put("clip.projector_type", {MetadataType::String, projector});
-  m.put("clip.vision.image_size", {MetadataType::U32, uint64_t(28)});
-  m.put("clip.vision.patch_size", {MetadataType::U32, uint64_t(7)});
-  m.put("clip.vision.image_mean", {MetadataType::Array, three});
-  m.put("clip.vision.image_std", {MetadataType::Array, three});
-  return m;
 }
 
 // The refusal after one entry was replaced.

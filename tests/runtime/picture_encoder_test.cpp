@@ -13,7 +13,7 @@
 #include "model/vision/picture_prompt.h"
 #include "runtime/picture_encoder.h"
 #include "support/engine.h"
-#include "support/golden.h"
+#include "support/pictures.h"
 #include "support/placed.h"
 
 namespace gimbal::test {
@@ -23,7 +23,7 @@ namespace {
 std::vector<Piece> pieces_of_case(const nlohmann::ordered_json& k, const PreprocessSettings& settings) {
   std::vector<Piece> all;
   for (const std::string name : k["images"]) {
-    const auto bytes = read_file(golden_dir() + "/vision/images/" + name, kMaxPictureBytes);
+    const auto bytes = read_file(vision_path(name), kMaxPictureBytes);
     EXPECT_TRUE(bytes) << name;
     auto pieces = [&]() -> Result<std::vector<Piece>> {
       if (name.ends_with(".wav")) {
@@ -70,10 +70,9 @@ std::unique_ptr<OpenEncoder> open_encoder(const std::string& path, int patches, 
 class PictureEncoders : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(PictureEncoders, GiveTheReferencesRows) {
-  const std::string folder = golden_dir() + "/vision/";
-  const auto golden = read_json(folder + GetParam() + ".json");
-  auto one = open_encoder(folder + golden["mmproj"].get<std::string>(), 4096, "threads=1"),
-       two = open_encoder(folder + golden["mmproj"].get<std::string>(), 4096, "threads=2");
+  const auto golden = read_json(vision_path(std::string(GetParam()) + ".json"));
+  const std::string mmproj = vision_path(golden["mmproj"]);
+  auto one = open_encoder(mmproj, 4096, "threads=1"), two = open_encoder(mmproj, 4096, "threads=2");
   ASSERT_TRUE(one && two);
   double all_cases = 0;
   constexpr double kExact = 1e-4;  // of f32 arithmetic; the reference asks for 2e-3
@@ -105,11 +104,10 @@ TEST_P(PictureEncoders, GiveTheReferencesRows) {
 }
 
 TEST_P(PictureEncoders, HavePromptsAsTheReference) {
-  const std::string folder = golden_dir() + "/vision/";
-  const auto golden = read_json(folder + GetParam() + ".json");
-  const auto file = open_vision(open_file(folder + golden["mmproj"].get<std::string>()));
+  const auto golden = read_json(vision_path(std::string(GetParam()) + ".json"));
+  const auto file = open_vision(open_file(vision_path(golden["mmproj"])));
   ASSERT_TRUE(file);
-  const auto tokenizer = Tokenizer::create(open_file(folder + golden["text"].get<std::string>()).metadata());
+  const auto tokenizer = Tokenizer::create(open_file(vision_path(golden["text"])).metadata());
   ASSERT_TRUE(tokenizer);
   for (const auto& k : golden["cases"]) {
     std::vector<Piece> pieces;
@@ -140,8 +138,11 @@ TEST_P(PictureEncoders, HavePromptsAsTheReference) {
 
 // A clone has some of them.
 std::vector<const char*> encoders() {
-  std::vector<const char*> all = {"gemma3",  "llava-siglip", "llava-tiles", "idefics3", "internvl",
-                                  "pixtral", "qwen2vl",      "qwen2.5vl",   "qwen3vl",  "ultravox"};
+  std::vector<const char*> all = {
+      "gemma3",    "llava-siglip", "llava-tiles", "idefics3",      "internvl",  "pixtral",    "qwen2vl",
+      "qwen2.5vl", "qwen3vl",      "ultravox",    "gemma4v",       "gemma4uv",  "lfm2",       "lfm2-norm",
+      "llama4",    "glm4v",        "glm-ocr",     "kimivl",        "paddleocr", "lightonocr", "janus",
+      "minicpmv",  "minicpmv-2.5", "minicpmv46",  "minicpmv46-4x", "qwen2a",    "voxtral"};
   if (whole_collection())
     for (const char* more : {"gemma3-f16", "llava-clip", "mistral3"}) all.push_back(more);
   return all;
@@ -167,7 +168,6 @@ ModelSource with_number(const ModelSource& file, const char* key, double number)
 
 // Hostile numbers are errors before anything is computed.
 TEST(ProjectorFiles, WithNumbersThatDoNotFitAreRefused) {
-  const std::string folder = golden_dir() + "/vision/";
   const auto device = open_one("cpu", 0, "threads=1");
   struct Change {
     const char *file, *key;
@@ -190,15 +190,70 @@ TEST(ProjectorFiles, WithNumbersThatDoNotFitAreRefused) {
                           {"idefics3", "clip.vision.projector.scale_factor", 0},
                           {"qwen3vl", "clip.vision.attention.head_count", 16},
                           {"qwen3vl", "clip.vision.patch_size", 8},
-                          {"pixtral", "clip.vision.spatial_merge_size", 2}}) {
-    const auto file =
-        open_vision(with_number(open_file(folder + "mmproj-" + c.file + ".gguf"), c.key, c.number));
+                          {"pixtral", "clip.vision.spatial_merge_size", 2},
+                          {"gemma4v", "clip.vision.projector.scale_factor", 0},
+                          {"gemma4v", "clip.vision.projector.scale_factor", 17},
+                          {"gemma4v", "clip.vision.attention.head_count", 5},
+                          {"gemma4uv", "clip.vision.projector.scale_factor", 3},
+                          {"gemma4uv", "clip.vision.patch_size", 512},
+                          {"lfm2", "clip.vision.projector.scale_factor", 3},
+                          {"lfm2", "clip.vision.patch_size", 8},
+                          {"llama4", "clip.vision.image_size", 8192},
+                          {"llama4", "clip.vision.image_size", 36},
+                          {"glm4v", "clip.vision.spatial_merge_size", 4},
+                          {"glm4v", "clip.vision.attention.head_count", 12},
+                          {"minicpmv", "clip.minicpmv_query_num", 0},
+                          {"minicpmv", "clip.minicpmv_query_num", 6},
+                          {"minicpmv", "clip.minicpmv_query_num", 1e9},
+                          {"minicpmv", "clip.minicpmv_version", 0},
+                          {"minicpmv46", "clip.vision.projector.scale_factor", 3},
+                          {"minicpmv46", "clip.vision.image_size", 8192},
+                          {"minicpmv46", "clip.vision.block_count", 0},
+                          {"paddleocr", "clip.vision.image_max_pixels", 0},
+                          {"paddleocr", "clip.vision.image_max_pixels", 100},
+                          {"paddleocr", "clip.vision.image_max_pixels", 1e12},
+                          {"lightonocr", "clip.vision.preproc_image_size", 9000},
+                          {"kimivl", "clip.vision.projector.scale_factor", 4},
+                          {"janus", "clip.vision.image_size", 28},
+                          {"qwen2a", "clip.audio.num_mel_bins", 0},
+                          {"voxtral", "clip.audio.projector.stack_factor", 7},
+                          {"voxtral", "clip.audio.projector.stack_factor", 0}}) {
+    const auto file = open_vision(
+        with_number(open_file(vision_path(std::string("mmproj-") + c.file + ".gguf")), c.key, c.number));
     if (!file) {
       EXPECT_FALSE(file.error().message.empty());
       continue;
     }
     const auto plan = make_model_plan(*file->source, *device, encoder_options(*file, 64, {}));
     EXPECT_FALSE(plan) << c.file << " " << c.key << " " << c.number;
+  }
+}
+
+// A file without one of its weights, which are all needed but these.
+TEST(ProjectorFiles, WithoutAWeightAreRefused) {
+  const auto device = open_one("cpu", 0, "threads=1");
+  const auto may_be_missing = [](std::string_view name) {
+    return name.ends_with("out_scale.weight") || name == "v.norm_embd.weight" ||
+           name == "v.position_embd.weight" || name == "v.patch_embd.weight.1";
+  };
+  for (const char* name :
+       {"gemma4v", "gemma4uv", "lfm2", "llama4", "glm4v", "minicpmv", "minicpmv46", "paddleocr"}) {
+    const ModelSource file = open_file(vision_path(std::string("mmproj-") + name + ".gguf"));
+    for (const StoredTensor& left_out : file.tensors()) {
+      const std::string_view t = left_out.name;
+      if (t.ends_with(".bias") || t.starts_with("v.blk.1.") || t == "resampler.pos_embed_k") continue;
+      auto made = std::make_shared<MadeTensors>(file);
+      for (const StoredTensor& other : file.tensors())
+        if (other.index != left_out.index) made->add(other, std::string(other.name));
+      const auto opened =
+          open_vision(ModelSource(file.file_format(), file.metadata(), made->tensors(), made));
+      if (!opened) {
+        EXPECT_GT(opened.error().message.size(), 20u) << name << " " << t;
+        continue;
+      }
+      const auto plan = make_model_plan(*opened->source, *device, encoder_options(*opened, 64, {}));
+      if (!may_be_missing(t)) { EXPECT_FALSE(plan) << name << " without " << t; }
+    }
   }
 }
 
@@ -240,10 +295,12 @@ std::vector<float> values_of(const Result<EmbeddingsPtr>& rows) {
 }
 
 // A step ends between layers, and the next picture has the bits that it has in an encoder of one part.
-TEST(PictureEncoder, EndsWithinAPicture) {
-  const std::string path = golden_dir() + "/vision/mmproj-qwen2.5vl.gguf";
-  const auto whole = open_encoder(path, 256, "threads=2", false),
-             parts = open_encoder(path, 256, "threads=2");
+class LongPictures : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(LongPictures, EndBetweenLayers) {
+  const std::string path = vision_path(std::string("mmproj-") + GetParam() + ".gguf");
+  const auto whole = open_encoder(path, 264, "threads=2", false),
+             parts = open_encoder(path, 264, "threads=2");
   ASSERT_TRUE(whole && parts);
   const Piece picture = many_patches(whole->file);
   const auto never = [](size_t, size_t) -> bool { return ADD_FAILURE() << "an encoder of one part", true; };
@@ -276,6 +333,21 @@ TEST(PictureEncoder, EndsWithinAPicture) {
     EXPECT_EQ(values_of(encoder.encode(picture)), want) << "after a picture that ended behind part " << end;
   }
   EXPECT_EQ(parts->model->sequences().free_pages(0), free_pages);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, LongPictures,
+                         ::testing::Values("qwen2.5vl", "gemma4v", "glm4v", "minicpmv", "minicpmv46"),
+                         [](const auto& i) {
+                           std::string name = i.param;
+                           std::erase(name, '.');
+                           return name;
+                         });
+
+// Rows of patches alone: there is one part.
+TEST(PictureEncoder, NeedsNoLayers) {
+  const auto e = open_encoder(vision_path("mmproj-gemma4uv.gguf"), 264, "threads=2");
+  ASSERT_TRUE(e);
+  EXPECT_EQ(values_of(PictureEncoder(*e->model, e->file).encode(many_patches(e->file))).size(), 256u * 48);
 }
 
 // A step of an encoder has patches, one of a text model none.

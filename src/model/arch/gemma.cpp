@@ -5,16 +5,10 @@
 // Representations", 2025.
 #include <cmath>
 
-#include "model/arch/blocks.h"
+#include "model/arch/gemma.h"
 
 namespace gimbal::arch {
 namespace {
-
-// Pictures' rows are not multiplied.
-Value embedding(Recorder& m) {
-  return m.embedded(m.matrix("token_embd.weight", m.config.width, m.config.vocabulary),
-                    std::sqrt(float(m.config.width)));
-}
 
 // The largest model of a generation divides the scores by the root of width / heads. No key of GGUF's files
 // has this; the number of layers decides. Folders say it themselves where it is not the size of a head.
@@ -45,7 +39,7 @@ void record_gemma(Recorder& m) {
   ProgramBuilder& p = m.p;
   const Attention a = attention(m);
   const Value angles = rope_table(m);
-  Value x = embedding(m);
+  Value x = scaled_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
     const Heads h = rotated(m, project_heads(m, a, rms_norm(m, "attn_norm", x)), angles, RopePairs::Halves);
@@ -60,7 +54,7 @@ void record_gemma2(Recorder& m) {
   all.attention.cap = float(m.hyper.number("attn_logit_softcapping", 50, 0));
   GemmaKind local = all;
   local.attention.window = window_size(m, 4096);
-  Value x = embedding(m);
+  Value x = scaled_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
     x = block(m, has_window(m, i, 2) ? local : all, false, x);
@@ -80,7 +74,7 @@ void record_gemma3(Recorder& m) {
     local.attention.seen =
         local.attention.window ? m.seen_in_pictures(local.attention.window - 1) : all.attention.seen;
   }
-  Value x = embedding(m);
+  Value x = scaled_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
     x = block(m, has_window(m, i, 6) ? local : all, true, x);
@@ -96,7 +90,7 @@ void record_gemma_embedding(Recorder& m) {
   GemmaKind all{attention(m), rope_table(m)}, local{all.attention, window_rope_table(m)};
   const int half = window_size(m) / 2;
   all.attention.seen = m.seen_both(-1, -1), local.attention.seen = m.seen_both(half, half);
-  Value x = embedding(m);
+  Value x = scaled_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
     x = block(m, has_window(m, i, 6) ? local : all, true, x);

@@ -1,11 +1,13 @@
-// The common parts of Gemma 3n and Gemma 4. R: the rows of a step.
+// The common parts of Gemma's generations. R: the rows of a step.
 #pragma once
 #include "model/arch/blocks.h"
 
 namespace gimbal::arch {
 
-// Each token's vector for each layer, [width * layers, R]: sqrt(1/2) times the sum of a look-up and a
-// normed product of the scaled embedding x [d, R]. Call it outside layers.
+// Rows of token_embd times the root of the width; pictures' rows are not multiplied.
+Value scaled_embedding(Recorder&);
+// Of Gemma 3n and Gemma 4. Each token's vector for each layer, [width * layers, R]: sqrt(1/2) times the sum
+// of a look-up and a normed product of the scaled embedding x [d, R]. Call it outside layers.
 Value layer_inputs(Recorder&, int width, Value x);
 // A layer's normed contribution from x [d, R] and its own input [width, R]: [d, R].
 Value of_layer_input(Recorder&, Value input, Value x);

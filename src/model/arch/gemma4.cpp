@@ -1,7 +1,7 @@
 // Gemma 4: layers with a window have heads of their own size; the last layers attend to keys and
 // values of earlier ones; every layer may take its own vector for each token; and experts may
-// run beside the feed-forward layer. Gemma Team, "Gemma 4", 2026; per-layer inputs as in Gemma
-// 3n.
+// run beside the feed-forward layer. In layers with a window, rows of a picture see each other. Gemma Team,
+// "Gemma 4", 2026; per-layer inputs as in Gemma 3n.
 #include <cmath>
 
 #include "model/arch/gemma.h"
@@ -13,6 +13,7 @@ namespace {
 struct Gemma4Kind {
   int head_dim, window;
   Value angles;
+  std::optional<Value> seen{};  // where rows of a picture see each other
 };
 
 Gemma4Kind kind_of(Recorder& m, bool windowed) {
@@ -29,6 +30,7 @@ Gemma4Kind kind_of(Recorder& m, bool windowed) {
                      .scaled = false,
                      .divided = false},
                     "rope of windows");
+  if (m.options.embeddings) k.seen = m.seen_in_pictures(k.window - 1);
   return k;
 }
 
@@ -40,7 +42,7 @@ Attention attention_of(Recorder& m, const Gemma4Kind& kind, int layer) {
                                       " heads are not a multiple of " + std::to_string(kv_heads) +
                                       " heads of keys and values");
   bounded(m, "attention heads times key_length", int64_t(heads) * kind.head_dim);
-  return {heads, kv_heads, kind.head_dim, kind.head_dim, 1, kind.window};
+  return {heads, kv_heads, kind.head_dim, kind.head_dim, 1, kind.window, 0, 0, kind.seen};
 }
 
 // The feed-forward layer, and beside it the experts, if there are any.
@@ -70,7 +72,7 @@ void record_gemma4(Recorder& m) {
   const std::optional<Experts> experts = experts_of(m);
   const int width = m.hyper.count("embedding_length_per_layer_input", 0, 0),
             shared = m.hyper.count("attention.shared_kv_layers", 0, 0);
-  Value x = token_embedding(m, std::sqrt(float(m.config.width)));
+  Value x = scaled_embedding(m);
   std::optional<Value> inputs;
   if (width) inputs = layer_inputs(m, width, x);
   std::optional<Remembered> last_local, last_global;

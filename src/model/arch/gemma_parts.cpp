@@ -6,6 +6,11 @@
 
 namespace gimbal::arch {
 
+Value scaled_embedding(Recorder& m) {
+  return m.embedded(m.matrix("token_embd.weight", m.config.width, m.config.vocabulary),
+                    std::sqrt(float(m.config.width)));
+}
+
 Value layer_inputs(Recorder& m, int width, Value x) {
   ProgramBuilder& p = m.p;
   const int all =

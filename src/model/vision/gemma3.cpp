@@ -17,6 +17,7 @@ const VisionArch gemma3{.projector = "gemma3",
                                                                arch::rms_norm(m, "mm.soft_emb_norm", x)));
                             },
                         .legacy_names = true,
-                        .together = true};
+                        .together = true,
+                        .transposed_projection = true};
 
 }  // namespace gimbal::vision

@@ -18,8 +18,7 @@ Value features(Recorder& m) {
   std::optional<Value> all;
   const auto add = [&](int i) {
     if (std::find(named.begin(), named.end(), i) == named.end()) return;
-    const auto one = [&](Value v) { return m.p.split_heads(v, arch::width_of(m, v)); };
-    all = all ? m.p.join_heads(m.p.concat(one(*all), one(x))) : x;
+    all = all ? joined_values(m, *all, x) : x;
   };
   const Blocks b = blocks(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) add(i), x = block(m, b, i, x);

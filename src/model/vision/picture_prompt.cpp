@@ -7,23 +7,50 @@
 namespace gimbal {
 namespace {
 
-// The texts around a picture, by its projector.
+// The texts around a picture, and the tokens around its pieces, by its projector. `tile_name`: a text with
+// the tile's line and column, from 1.
 struct Frame {
   std::string_view projector, begin, end;
+  struct Marks {
+    std::string_view before, behind;  // one token each, in lists with a space between
+  };
+  Marks tile{}, overview{};
+  std::string_view tile_name = "", line_end = "";
+  std::string_view before_overview = "";  // where tiles precede it
 };
 constexpr Frame kFrames[] = {
     {"gemma3", "<start_of_image>", "<end_of_image>"},
+    {"gemma4v", "<|image>", "<image|>"},
+    {"gemma4uv", "<|image>", "<image|>"},
     {"qwen2vl_merger", "<|vision_start|>", "<|vision_end|>"},
     {"qwen2.5vl_merger", "<|vision_start|>", "<|vision_end|>"},
     {"qwen3vl_merger", "<|vision_start|>", "<|vision_end|>"},
+    {"glm4v", "<|begin_of_image|>", "<|end_of_image|>"},
     {"internvl", "<img>", "</img>"},
+    {"llama4", "<|image_start|>", "<|image_end|>"},
     {"pixtral", "", "[IMG_END]"},
+    {"lightonocr", "<|im_start|>", "<|im_end|>"},
+    {"kimivl", "<|media_start|>", "<|media_end|>"},
+    {"paddleocr", "<|IMAGE_START|>", "<|IMAGE_END|>"},
+    {"idefics3",
+     "",
+     "",
+     {"<fake_token_around_image>", ""},
+     {"<fake_token_around_image> <global-img>", "<fake_token_around_image>"},
+     "<row_{}_col_{}>",
+     "\n",
+     "\n\n"},
+    {"lfm2", "<|image_start|>", "<|image_end|>", {}, {"<|img_thumbnail|>", ""}, "<|img_row_{}_col_{}|>"},
+    {"resampler", "", "", {"<slice>", "</slice>"}, {"<image>", "</image>"}, "", "\n"},
+    {"minicpmv4_6", "", "", {"<slice>", "</slice>"}, {"<image>", "</image>"}, "", "\n"},
+    {"voxtral", "[BEGIN_AUDIO]", ""},
+    {"qwen2a", "<|audio_bos|>", "<|audio_eos|>"},
 };
 
 class PromptWriter {
  public:
   PromptWriter(const Tokenizer& tokenizer, const PreprocessSettings& settings)
-      : tokenizer_(tokenizer), refined_(settings.rule == PieceRule::Refined) {
+      : tokenizer_(tokenizer), around_all_(settings.slices_together) {
     for (const Frame& f : kFrames)
       if (f.projector == settings.projector) frame_ = f;
   }
@@ -37,12 +64,11 @@ class PromptWriter {
   void picture(std::span<const Piece> all, size_t first, size_t end) {
     text(frame_.begin, false);
     for (size_t i = first; i < end; i++) {
-      if (refined_) before(all, i, first);
-      chunks_.push_back({{}, int(i)});
-      if (refined_ && all[i].what == PieceKind::Tile && all[i + 1].what == PieceKind::Tile &&
-          all[i + 1].row != all[i].row)
-        token("\n");
-      if (refined_ && all[i].what == PieceKind::Overview) token("<fake_token_around_image>");
+      const auto is_tile = [&](size_t k) { return k >= first && k < end && all[k].what == PieceKind::Tile; };
+      if (is_tile(i)) tile(all[i], !is_tile(i - 1), !is_tile(i + 1), int(i));
+      else if (all[i].what == PieceKind::Overview) overview(is_tile(i - 1), int(i));
+      else chunks_.push_back({{}, int(i)});
+      if (is_tile(i) && is_tile(i + 1) && all[i + 1].row != all[i].row) token(frame_.line_end);
     }
     text(frame_.end, false);
   }
@@ -50,19 +76,38 @@ class PromptWriter {
   std::vector<PromptChunk> take() { return std::move(chunks_); }
 
  private:
-  // Idefics 3: tiles have their places, from 1, and the overview has a name.
-  void before(std::span<const Piece> all, size_t i, size_t first) {
-    const Piece& p = all[i];
-    if (p.what == PieceKind::Tile) {
-      token("<fake_token_around_image>");
-      return token(format("<row_{}_col_{}>", p.row + 1, p.column + 1));
+  // Versions before MiniCPM-V 2.6 have the marks of tiles around all of them, and each is marked as a
+  // picture.
+  void tile(const Piece& p, bool is_first, bool is_last, int index) {
+    const Frame::Marks& own = around_all_ ? frame_.overview : frame_.tile;
+    if (around_all_ && is_first) tokens(frame_.tile.before);
+    tokens(own.before);
+    if (!frame_.tile_name.empty()) named(p);
+    chunks_.push_back({{}, index});
+    tokens(own.behind);
+    if (around_all_ && is_last) tokens(frame_.tile.behind);
+  }
+
+  void overview(bool behind_tiles, int index) {
+    if (behind_tiles) token(frame_.before_overview);
+    tokens(frame_.overview.before);
+    chunks_.push_back({{}, index});
+    tokens(frame_.overview.behind);
+  }
+
+  void named(const Piece& p) { token(fmt::format(fmt::runtime(frame_.tile_name), p.row + 1, p.column + 1)); }
+
+  void tokens(std::string_view list) {
+    while (!list.empty()) {
+      const size_t space = std::min(list.find(' '), list.size());
+      token(list.substr(0, space));
+      list.remove_prefix(std::min(space + 1, list.size()));
     }
-    if (i > first) token("\n\n");
-    token("<fake_token_around_image>"), token("<global-img>");
   }
 
   // The token that is this text; its usual tokens if there is none.
-  void token(const std::string& text) {
+  void token(std::string_view text) {
+    if (text.empty()) return;
     for (Token t = 0; t < tokenizer_.size(); t++)
       if (tokenizer_.piece(t, true) == text) return add({t});
     add(tokenizer_.encode(text, {.add_bos = false}));
@@ -75,7 +120,7 @@ class PromptWriter {
   }
 
   const Tokenizer& tokenizer_;
-  const bool refined_;
+  const bool around_all_;
   Frame frame_{};
   std::vector<PromptChunk> chunks_;
 };

@@ -1,5 +1,6 @@
 // Pixtral, and Mistral 3, which joins squares of neighbours: heads that lines and columns rotate, a row
-// behind each line. Agrawal et al., "Pixtral 12B", 2024; Mistral AI, "Mistral Small 3.1", 2025.
+// behind each line. Agrawal et al., "Pixtral 12B", 2024; Mistral AI, "Mistral Small 3.1", 2025. LightOnOCR
+// has the same encoder, but no rows behind lines. Taghadouini et al., "LightOnOCR", 2025.
 #include "model/vision/vision_blocks.h"
 
 namespace gimbal::vision {
@@ -23,10 +24,14 @@ void record_pixtral(Recorder& m) {
 
 }  // namespace
 
-extern const VisionArch pixtral;
+extern const VisionArch pixtral, lightonocr;
 const VisionArch pixtral{.projector = "pixtral",
                          .record = record_pixtral,
                          .positions = PatchPositions::None,
                          .features_by_row = true};
+const VisionArch lightonocr{.projector = "lightonocr",
+                            .record = record_pixtral,
+                            .positions = PatchPositions::None,
+                            .features_by_row = true};
 
 }  // namespace gimbal::vision

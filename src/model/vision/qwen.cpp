@@ -50,10 +50,7 @@ void record_qwen3vl(Recorder& m) {
   }
   m.no_layer();
   Value rows = rows_of_four(m, arch::layer_norm(m, "post_ln", x));
-  for (Value part : parts) {
-    const auto one = [&](Value v) { return m.p.split_heads(v, arch::width_of(m, v)); };
-    rows = m.p.join_heads(m.p.concat(one(rows), one(part)));
-  }
+  for (Value part : parts) rows = joined_values(m, rows, part);
   m.output(Output::Hidden, rows);
 }
 
@@ -73,7 +70,7 @@ const VisionArch qwen25vl{.projector = "qwen2.5vl_merger",
                           .grid = true};
 const VisionArch qwen3vl{.projector = "qwen3vl_merger",
                          .record = record_qwen3vl,
-                         .positions = PatchPositions::Interpolated,
+                         .positions = PatchPositions::Corners,
                          .grid = true};
 
 }  // namespace gimbal::vision

@@ -5,12 +5,13 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "model/vision/made_tensors.h"
+#include "model/vision/patch_positions.h"
+#include "model/vision/projector_tensors.h"
 
 namespace gimbal {
 namespace {
 
-constexpr int kTaps = 3;                         // of a convolution along time
-constexpr int64_t kMostMade = int64_t(1) << 26;  // values of a tensor that is read into memory
+constexpr int kSquare = 4;  // patches of a square
 
 class VisionOpener {
  public:
@@ -18,23 +19,26 @@ class VisionOpener {
       : file_(file),
         v_(v),
         keys_(v.arch->sound ? kSoundKeys : kVisionKeys),
-        made_(std::make_shared<MadeTensors>(file)) {}
+        made_(std::make_shared<MadeTensors>(file)),
+        tensors_(file, v, *made_) {}
 
   Status open() {
     Hyperparameters read(file_.metadata(), keys_);
     v_.width = read.count("embedding_length");
-    const int layers = read.count("block_count");
+    const int layers = v_.arch->blocks ? read.count("block_count") : 0;
     if (read.error()) return *read.error();
+    if (v_.arch->squares)
+      if (auto ok = read_merger(layers); !ok) return ok;
     if (size_t(layers) > file_.tensors().size())
       return malformed(format("{} blocks, but the file has only {} tensors", layers, file_.tensors().size()));
-    if (auto ok = v_.arch->sound ? add_taps() : add_kernel(); !ok) return ok;
+    if (auto ok = tensors_.add_input(); !ok) return ok;
     for (auto [name, to] : {std::pair{"v.class_embd", &v_.class_row},
                             {"v.patch_embd.bias", &v_.bias},
                             {"v.position_embd.weight", &v_.positions},
                             {"v.token_embd.img_break", &v_.line_break},
                             {"a.position_embd.weight", &v_.positions}})
-      if (v_.arch->sound == (name[0] == 'a'))
-        if (auto ok = take(name, *to); !ok) return ok;
+      if (v_.arch->sound == (name[0] == 'a') && !(to == &v_.bias && v_.arch->own_bias))
+        if (auto ok = tensors_.take(name, *to); !ok) return ok;
     for (const StoredTensor& t : file_.tensors())
       if (auto ok = add(t); !ok) return ok;
     if (!made_->complete()) return malformed("two tensors would have one name");
@@ -47,72 +51,26 @@ class VisionOpener {
     return {Code::Malformed, format("{}: {}", file_.path(), what), ""};
   }
 
-  // A table for the host; it is no weight of the program.
-  Status take(const char* name, std::vector<float>& to) {
-    const StoredTensor* t = file_.tensors().find(name);
-    if (!t) return Done{};
-    auto values = values_of(file_, *t, kMostMade);
-    if (!values) return values.error();
-    to = std::move(*values), taken_.push_back(t->index);
-    return Done{};
-  }
-
-  // [x, y, channel, width] as a matrix. The kernels of two frames that show the same picture are one.
-  Status add_kernel() {
-    const int patch = v_.settings.patch;
-    const int64_t pixels = 3 * int64_t(patch) * patch;
-    std::vector<float> sum;
-    for (const char* name : {"v.patch_embd.weight", "v.patch_embd.weight.1"}) {
-      const StoredTensor* t = file_.tensors().find(name);
-      if (!t && !sum.empty()) break;
-      if (!t) return malformed(format("tensor '{}' is missing", name));
-      if (t->dim[0] != patch || t->dim[1] != patch || t->dim[2] != 3 || t->dim[3] != v_.width)
-        return malformed(format("tensor '{}' is {} x {} x {} x {}; the metadata requires {} x {} x 3 x {}",
-                                name, t->dim[0], t->dim[1], t->dim[2], t->dim[3], patch, patch, v_.width));
-      auto values = values_of(file_, *t, kMostMade);
-      if (!values) return values.error();
-      if (sum.empty()) sum = std::move(*values);
-      else
-        for (size_t i = 0; i < sum.size(); i++) sum[i] += (*values)[i];
-      taken_.push_back(t->index);
-    }
-    made_->add("patch_embd.weight", pixels, v_.width, std::move(sum));
-    return Done{};
-  }
-
-  // Convolutions along time as products: the taps of a row side by side.
-  Status add_taps() {
-    for (const auto& [number, inputs] : {std::pair{1, v_.settings.mel_bins}, {2, v_.width}}) {
-      const std::string name = format("a.conv1d.{}", number);
-      const StoredTensor *t = file_.tensors().find(name + ".weight"),
-                         *b = file_.tensors().find(name + ".bias");
-      if (!t || !b) return malformed(format("tensor '{}' or its bias is missing", name));
-      if (t->dim[0] != kTaps || t->dim[1] != inputs || t->dim[2] != v_.width || t->dim[3] != 1 ||
-          b->values() != v_.width)
-        return malformed(format("tensor '{}' is not {} x {} x {}", name, kTaps, inputs, v_.width));
-      auto values = values_of(file_, *t, kMostMade), bias = values_of(file_, *b, kMostMade);
-      if (!values) return values.error();
-      if (!bias) return bias.error();
-      std::vector<float> ordered(values->size());
-      const auto in = size_t(inputs), taps = size_t(kTaps);
-      for (size_t row = 0; row < size_t(v_.width); row++)
-        for (size_t i = 0; i < in; i++)
-          for (size_t tap = 0; tap < taps; tap++)
-            ordered[row * in * taps + tap * in + i] = (*values)[(row * in + i) * taps + tap];
-      made_->add(format("conv{}.weight", number), kTaps * inputs, v_.width, std::move(ordered));
-      made_->add(format("conv{}.bias", number), v_.width, 1, std::move(*bias));
-      taken_.push_back(t->index), taken_.push_back(b->index);
-    }
-    return Done{};
+  // Behind which block squares of patches become one (MiniCPM-V 4.6): the first of wa_layer_indexes.
+  Status read_merger(int layers) {
+    const std::string key = keys_ + ".wa_layer_indexes";
+    const MetadataArray* list = file_.metadata().array(key);
+    const std::vector<int64_t> all = list && list->count <= 64 ? list->integers() : std::vector<int64_t>();
+    if (!all.empty()) merger_layer_ = all[0];
+    if (merger_layer_ >= 0 && merger_layer_ < layers) return Done{};
+    return malformed(
+        format("'{}' names block {}; the file has blocks 0 to {}", key, merger_layer_, layers - 1));
   }
 
   Status add(const StoredTensor& t) {
-    if (std::find(taken_.begin(), taken_.end(), t.index) != taken_.end()) return Done{};
+    if (tensors_.taken(t)) return Done{};
     const std::string_view name = t.name;
     // A file may have an encoder of the other kind, too.
     if (v_.arch->sound != (name.starts_with("a.") || name.starts_with("mm.a."))) return Done{};
-    if (name == "mm.input_projection.weight") return add_transposed(t);
-    if (name == "mm.patch_merger.weight" && v_.arch->features_by_row) return add_reordered(t);
+    if (name.starts_with("v.vit_merger.") && v_.patches_per_row() == kSquare) return Done{};  // not used
+    const auto remade = tensors_.remade(t, new_name(name));
+    if (!remade) return remade.error();
+    if (*remade) return Done{};
     made_->add(t, new_name(name));
     return Done{};
   }
@@ -120,6 +78,7 @@ class VisionOpener {
   // Of old files, "ffn_down" is what others call "ffn_up".
   std::string new_name(std::string_view name) const {
     std::string n(name.starts_with("v.") || name.starts_with("a.") ? name.substr(2) : name);
+    if (n.starts_with("vit_merger.")) return format("blk.{}.{}", merger_layer_, n);
     if (n.starts_with("deepstack."))
       if (const size_t dot = n.find('.', 10); dot != std::string::npos)
         return "blk." + n.substr(10, dot - 10) + ".deepstack" + n.substr(dot);
@@ -131,41 +90,6 @@ class VisionOpener {
     if (tail.starts_with(".ffn_up.")) return head + ".ffn_down." + tail.substr(8);
     if (tail.starts_with(".ffn_down.")) return head + ".ffn_up." + tail.substr(10);
     return n;
-  }
-
-  Result<std::vector<float>> matrix(const StoredTensor& t) const {
-    if (t.rank > 2) return malformed(format("tensor {} is no matrix", quoted(t.name)));
-    return values_of(file_, t, kMostMade);
-  }
-
-  // Files have it as [text, width].
-  Status add_transposed(const StoredTensor& t) {
-    auto values = matrix(t);
-    if (!values) return values.error();
-    const auto rows = size_t(t.dim[0]), columns = size_t(t.dim[1]);
-    std::vector<float> turned(values->size());
-    for (size_t r = 0; r < rows; r++)
-      for (size_t c = 0; c < columns; c++) turned[r * columns + c] = (*values)[c * rows + r];
-    made_->add(std::string(t.name), t.dim[1], t.dim[0], std::move(turned));
-    return Done{};
-  }
-
-  // Files order the features of neighbours by (channel, y, x); rows of this program by (y, x, channel).
-  Status add_reordered(const StoredTensor& t) {
-    const int64_t near = v_.patches_per_row();
-    if (t.dim[0] != near * v_.width)
-      return malformed(format("tensor {} has {} columns; {} neighbours of width {} have {}", quoted(t.name),
-                              t.dim[0], near, v_.width, near * v_.width));
-    auto values = matrix(t);
-    if (!values) return values.error();
-    std::vector<float> ordered(values->size());
-    for (int64_t r = 0; r < t.dim[1]; r++)
-      for (int64_t place = 0; place < near; place++)
-        for (int64_t c = 0; c < v_.width; c++)
-          ordered[size_t(r * t.dim[0] + place * v_.width + c)] =
-              (*values)[size_t(r * t.dim[0] + c * near + place)];
-    made_->add(std::string(t.name), t.dim[0], t.dim[1], std::move(ordered));
-    return Done{};
   }
 
   Status check_tables() const {
@@ -181,27 +105,29 @@ class VisionOpener {
       if (v_.positions.empty() && v_.class_row.empty()) return Done{};
       return malformed("this projector's patches have no table of positions, but the file has one");
     }
+    if (v_.positions.empty() && v_.arch->positions == PatchPositions::Cubic) return Done{};
     if (v_.positions.empty() || v_.positions.size() % width)
       return malformed("tensor 'v.position_embd.weight' is missing, or its rows have another width");
-    const size_t rows = v_.positions.size() / width - v_.has_class_row();
-    const auto side = size_t(v_.settings.image_size / v_.settings.patch);
-    size_t root = 0;
-    while (root * root < rows) root++;
-    const bool fits = v_.arch->positions == PatchPositions::Table ? rows == side * side : root * root == rows;
+    const int64_t rows = int64_t(v_.positions.size() / width) - v_.has_class_row();
+    const int64_t side = v_.settings.image_size / v_.settings.patch;
+    const bool fits = v_.arch->positions == PatchPositions::Table ? rows == side * side
+                                                                  : table_side(v_.arch->positions, rows) > 0;
     if (!fits || rows == 0)
-      return malformed(
-          format("tensor 'v.position_embd.weight' has {} rows for patches; a square of {} x {} "
-                 "patches is expected",
-                 rows, side, side));
+      return malformed(format("tensor 'v.position_embd.weight' has {} rows for patches; {} expected", rows,
+                              v_.arch->positions == PatchPositions::Axes
+                                  ? std::string("two lists are")
+                                  : format("a square of {} x {} patches is", side, side)));
     return Done{};
   }
 
   // The last product's rows, and those of the parts for layers of the text model.
   Status finish() {
     int64_t width = 0;
-    for (const char* last : {"mm.a.mlp.2.weight", "mm.input_projection.weight", "mm.model.fc.weight",
-                             "mm.model.mlp.3.weight", "mm.3.weight", "mm.2.weight", "mm.0.weight"})
+    for (const char* last : {"mm.a.fc.weight", "mm.a.mlp.2.weight", "resampler.proj.weight", "mm.down.weight",
+                             "mm.input_projection.weight", "mm.model.fc.weight", "mm.model.mlp.3.weight",
+                             "mm.3.weight", "mm.2.weight", "mm.1.weight", "mm.0.weight"})
       if (const StoredTensor* t = made_->tensors().find(last); t && width == 0) width = t->dim[1];
+    v_.queries = v_.settings.queries;
     for (const StoredTensor& t : made_->tensors())
       if (t.name.ends_with(".deepstack.fc2.weight")) width += t.dim[1];
     if (width < 1 || width > kMaxCount) return malformed("no last product, or one of another shape");
@@ -211,20 +137,24 @@ class VisionOpener {
           format("tensor 'v.token_embd.img_break' has {} values, not {}", v_.line_break.size(), width));
     const int64_t joined = v_.patches_per_row();
     int64_t patches = (kSoundRows + joined - 1) / joined * joined;
-    if (!v_.arch->sound) {
-      const int64_t side = v_.settings.image_size / v_.settings.patch;
-      patches = std::max(side * side, v_.settings.max_rows * joined);
-    }
-    if (patches >= kMostPatches)
+    if (!v_.arch->sound) { patches = most_patches_of(v_.settings); }
+    if (patches + v_.queries >= kMostPatches)
       return malformed(
           format("pictures of {} patches; this version computes at most {}", patches, kMostPatches));
-    v_.most_patches = int(patches) + v_.has_class_row();
+    v_.most_patches = int(patches) + v_.has_class_row() + v_.queries;
+    const auto& apart = v_.arch->not_together;
+    v_.together = v_.arch->together && std::find(apart.begin(), apart.end(), v_.row_width) == apart.end();
     Metadata metadata = file_.metadata();
     const auto put = [&](const std::string& key, uint64_t number) {
       metadata.put(made_->keep(keys_ + key), {MetadataType::U64, number});
     };
     metadata.put("general.architecture", {MetadataType::String, made_->keep(keys_)});
     put(".context_length", uint64_t(kMostPatches)), put(".patches_per_row", uint64_t(joined));
+    if (!v_.arch->blocks) put(".block_count", 1), put(".attention.head_count", 1);
+    if (v_.arch->squares) put(".merger_layer", uint64_t(merger_layer_));
+    if (v_.queries) put(".queries", uint64_t(v_.queries));
+    // A row of a picture is made of larger patches than the file's key says.
+    if (!v_.arch->sound) put(".patch_size", uint64_t(v_.settings.patch));
     if (auto d = file_.metadata().unsigned_integer(keys_ + ".attention.head_dim"))
       put(".attention.key_length", *d);
     ModelSource source(file_.file_format(), std::move(metadata), made_->tensors(), made_);
@@ -236,7 +166,8 @@ class VisionOpener {
   VisionFile& v_;
   const std::string keys_;  // their prefix
   std::shared_ptr<MadeTensors> made_;
-  std::vector<uint32_t> taken_;
+  ProjectorTensors tensors_;
+  int64_t merger_layer_ = 0;
 };
 
 }  // namespace

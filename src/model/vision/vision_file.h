@@ -20,10 +20,12 @@ struct VisionFile {
   std::shared_ptr<const ModelSource> source;  // tensors without "v." or "a."
   int width = 0;                              // of the encoder
   int row_width = 0;                          // of a row for the text model, with all parts
-  int most_patches = 0;  // of a piece, but for pictures that are very long or high; with the class row
+  int most_patches = 0;   // of a piece, but for pictures that are very long or high; with the class row
+  int queries = 0;        // rows in front of the patches that become the text model's; 0: patches do
+  bool together = false;  // in the text, all rows of a piece see each other
   std::vector<float> class_row;   // [width]; empty: none
   std::vector<float> bias;        // [width]; empty: none
-  std::vector<float> positions;   // [positions, width], first that of the class row; empty: none
+  std::vector<float> positions;   // [positions, width], one of them that of the class row; empty: none
   std::vector<float> line_break;  // [row_width]: a row behind each line but the last; empty: none
 
   // That become one row of the text model.
