@@ -93,7 +93,7 @@ FAMILIES = {
         head=KERNEL + "v.position_embd w 64; " + POST + NORM_B.format("w") + "mm.1 m*m*w f; mm.1: f; mm.2 f t; mm.2: t", block=SIGLIP,
         cases=[TWO]),
     "paddleocr": dict(
-        projector="paddleocr", flags={"use_gelu": True}, keys={"image_min_pixels": 640, "image_max_pixels": 4096}, sizes=dict(t=16),
+        projector="paddleocr", flags={"use_gelu": True}, keys={"image_min_pixels": 640, "image_max_pixels": 4096},
         head=KERNEL + "v.position_embd w 36; " + POST + NORM_B.format("w") + "mm.1 m*m*w f; mm.1: f; mm.2 f t; mm.2: t", block=SIGLIP,
         cases=[TWO]),
     "lightonocr": dict(
@@ -119,6 +119,7 @@ CONTROL = (["<|image>", "<image|>", "<|image_start|>", "<|image_end|>", "<|img_t
 
 # The text models of families whose pictures change more than the input of a text: their architecture, and keys beyond those
 # of scripts/oracle/architectures.py. The others take rows as any text model does.
-TEXTS = {"gemma4v": ("gemma4", {}), "glm4v": ("glm4", {"rope.dimension_sections": [2, 2, 2, 0]})}
+TEXTS = {"gemma4v": ("gemma4", {}), "glm4v": ("glm4", {"rope.dimension_sections": [2, 2, 2, 0]}),
+         "paddleocr": ("paddleocr", {})}
 # The most that logits may differ from llama.cpp's: gemma4's GELU is a table of f16 there.
-LOGITS = {"gemma4v": 1e-1, "glm4v": 1e-4}
+LOGITS = {"gemma4v": 1e-1, "glm4v": 1e-4, "paddleocr": 1e-4}

@@ -154,7 +154,7 @@ TEST_P(PictureRows, GiveTheReferencesLogits) {
 INSTANTIATE_TEST_SUITE_P(Families, PictureRows,
                          ::testing::Values("qwen2vl", "qwen2.5vl", "qwen3vl", "gemma3", "llava-siglip",
                                            "llava-tiles", "idefics3", "internvl", "pixtral", "gemma4v",
-                                           "glm4v"),
+                                           "glm4v", "paddleocr"),
                          [](const auto& i) {
                            std::string name = i.param;
                            std::erase_if(name, [](char c) { return c == '.' || c == '-'; });

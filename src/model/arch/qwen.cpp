@@ -1,7 +1,7 @@
 // Qwen's dense decoders. Qwen2 and 2.5: a llama with biases on q, k and v, whose heads are rotated by halves.
 // Qwen3: no biases, but every head of q and k is normed before it is rotated. The heads of the VL models are
 // rotated in sections, by time, line and column. Seed-OSS is a Qwen2 whose second norm has another name in
-// files.
+// files; PaddleOCR-VL's text model a Qwen2-VL that has no biases.
 // Yang et al., "Qwen2 Technical Report", 2024; "Qwen3 Technical Report", 2025; Wang et al., "Qwen2-VL", 2024;
 // ByteDance Seed, "Seed-OSS Open-Source Models", 2025.
 #include "base/format.h"
@@ -49,7 +49,7 @@ void record_qwen(Recorder& m, const Variant& variant) {
 
 }  // namespace
 
-extern const ModelArch qwen2, qwen2vl, qwen3, qwen3vl, seed_oss;
+extern const ModelArch qwen2, qwen2vl, qwen3, qwen3vl, seed_oss, paddleocr;
 const ModelArch qwen2{"qwen2", [](Recorder& m) { record_qwen(m, {biased}); }};
 const ModelArch qwen2vl{"qwen2vl", [](Recorder& m) { record_qwen(m, {biased}); }};
 const ModelArch qwen3{"qwen3", [](Recorder& m) { record_qwen(m, {normed}); }};
@@ -57,6 +57,7 @@ const ModelArch qwen3vl{"qwen3vl", [](Recorder& m) {
                           record_qwen(m,
                                       {.heads = normed, .sections = RopeSections::InTurn, .deepstack = true});
                         }};
+const ModelArch paddleocr{"paddleocr", [](Recorder& m) { record_qwen(m, {plain}); }};
 const ModelArch seed_oss{"seed_oss", [](Recorder& m) { record_qwen(m, {plain, "post_attention_norm"}); }};
 
 }  // namespace gimbal::arch
