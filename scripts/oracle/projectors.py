@@ -3,8 +3,8 @@
 pictures by Pillow 11.3 (picture_pieces.py), rows in double precision (projector_reference.py); and what llama.cpp's mtmd, compiled
 from the sources that node-llama-cpp carries, makes of the same: pixels, rows, tokens. Says how far it is away.
 
-  scripts/oracle/projectors.py [NAME ...] --mtmd DIR   compare; DIR: a clone of the sources, where mtmd is compiled
-  scripts/oracle/projectors.py --update --mtmd DIR        and write mmproj-NAME.gguf, NAME.json to tests/data/peer/vision
+  scripts/oracle/projectors.py [NAME ...]          compare
+  scripts/oracle/projectors.py --update [NAME ...] and write mmproj-NAME.gguf, NAME.json to tests/data/peer/vision
 
 Needs NumPy and Pillow 11.3 (pip install numpy pillow==11.3.0).
 """
@@ -180,7 +180,9 @@ def draw_large(path):
 # ---- llama.cpp
 
 def build(mtmd, peer):
-    """Compiles the driver and what it needs of mtmd; returns the program."""
+    """Compiles the driver and what it needs of mtmd, some minutes the first time; returns the program."""
+    if not os.path.exists(mtmd):
+        install.run(["git", "clone", "--quiet", os.path.join(peer.folder, "gitRelease.bundle"), mtmd], "reading the peer's sources")
     sources = [os.path.join(mtmd, "tools", "mtmd", name + ".cpp") for name in ("clip", "mtmd", "mtmd-audio", "mtmd-image")]
     sources += sorted(glob.glob(os.path.join(mtmd, "tools", "mtmd", "models", "*.cpp")))
     out = os.path.join(mtmd, "out")
@@ -380,12 +382,12 @@ def make_case(name, case, tensors, ask_theirs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="families; all of them if none")
-    parser.add_argument("--mtmd", required=True, metavar="DIR", help="a clone of llama.cpp's sources, for what is compiled")
+    parser.add_argument("--mtmd", metavar="DIR", help="a clone of llama.cpp's sources, for what is compiled; made if there is none")
     parser.add_argument("--update", action="store_true", help="write the data to tests/data/peer/vision")
     options = parser.parse_args()
     peer = install.install(os.path.join(ROOT, "build", "compare"), print)
-    program = build(options.mtmd, peer)
-    work = os.path.join(options.mtmd, "out")
+    mtmd = options.mtmd or os.path.join(peer.folder, "mtmd")
+    program, work = build(mtmd, peer), os.path.join(mtmd, "out")
     os.makedirs(OWN, exist_ok=True)
     if not os.path.exists(os.path.join(OWN, "large.png")):
         draw_large(os.path.join(OWN, "large.png"))
