@@ -85,7 +85,7 @@ def sizes_of(family):
 def make_projector(name, path):
     """Writes the file; returns its tensors in double precision, dimensions in PyTorch's order."""
     family = projector_files.FAMILIES[name]
-    sizes, rng = sizes_of(family), random.Random(name)
+    sizes, rng = sizes_of(family), random.Random(family.get("file", name))
     kind = "audio" if family.get("sound") else "vision"
     keys = {"embedding_length": sizes["w"], "feed_forward_length": sizes["f"], "block_count": sizes["l"],
             "attention.head_count": sizes["h"], "projection_dim": sizes["t"], "attention.layer_norm_epsilon": 1e-6}
@@ -170,10 +170,8 @@ def draw_large(path):
     """A picture that LFM2-VL cuts into tiles."""
     image = Image.new("RGB", (1100, 500), (30, 60, 120))
     draw = ImageDraw.Draw(image)
-    draw.ellipse((80, 60, 460, 440), fill=(220, 180, 40))
+    draw.rectangle((80, 60, 460, 440), fill=(220, 180, 40))
     draw.rectangle((620, 120, 980, 300), fill=(200, 40, 60))
-    draw.polygon([(520, 480), (760, 320), (1090, 490)], fill=(40, 160, 90))
-    draw.line((0, 40, 1100, 500), fill=(240, 240, 240), width=3)
     image.save(path, optimize=True)
 
 
@@ -395,11 +393,13 @@ def main():
     make_text(16, os.path.join(folder, "text-pictures.gguf"))
     for name in options.names or projector_files.FAMILIES:
         family = projector_files.FAMILIES[name]
-        mmproj, text = os.path.join(folder, f"mmproj-{name}.gguf"), os.path.join(work, "text.gguf")
+        mmproj, text = os.path.join(work if "file" in family else folder, f"mmproj-{name}.gguf"), os.path.join(work, "text.gguf")
         tensors = make_projector(name, mmproj)
         make_text(sizes_of(family)["t"], text)
-        golden = {"mmproj": os.path.basename(mmproj), "text": "text-pictures.gguf", "projector": family["projector"],
+        golden = {"mmproj": f"mmproj-{family.get('file', name)}.gguf", "text": "text-pictures.gguf", "projector": family["projector"],
                   "reference_engine": ENGINE, "tolerance": {"rows": 1e-4}, "width": sizes_of(family)["t"]}
+        if "file" in family:
+            golden["minicpmv_version"] = family["flags"]["minicpmv_version"]
         if not family.get("sound"):
             golden.update({"mean": family.get("mean", [0.5, 0.4, 0.3]), "std": family.get("std", [0.5, 0.25, 0.3])})
         golden["cases"] = [make_case(name, case, tensors, lambda prompt, media: theirs(program, peer, mmproj, text, prompt, media))
