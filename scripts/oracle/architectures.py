@@ -238,6 +238,7 @@ ARCHS = {
     "qwen3": decoder(NORM + ATTENTION + QK_NORM + "; " + FFN, TIED, LENGTHS, sizes=dict(hd="24")),
     "qwen3moe": decoder(NORM + ATTENTION + QK_NORM + "; ffn_norm d; " + MOE, TIED,
                         {**LENGTHS, **EXPERTS, "expert_feed_forward_length": "fe"}, sizes=dict(hd="24")),
+    "paddleocr": decoder(NORM + ATTENTION + "; " + FFN, TIED, {"rope.dimension_sections": "[2, 2, hd//2-4, 0]"}),
     "qwen2vl": decoder(NORM + ATTENTION + QKV_BIAS + "; " + FFN, TIED, {"rope.dimension_sections": "[2, 2, hd//2-4, 0]"}),
     "qwen3vl": decoder(NORM + ATTENTION + QK_NORM + "; " + FFN, TIED, {**LENGTHS, "rope.dimension_sections": "[4, 4, 4, 0]"},
                        sizes=dict(hd="24")),

@@ -5,6 +5,7 @@ where a family allows it. A description is a dict:
   head       tensors of the whole file; block: of each block. "name shape; ...", shapes in the order of files
   f16        the matrices are F16
   cases      (name, prompt, pictures)
+  file       the family whose file serves for it, too
 Names get ".weight", after a colon ".bias", and nothing after "!", as in scripts/oracle/architectures.py.
 """
 
@@ -52,7 +53,7 @@ FAMILIES = {
     "lfm2": dict(
         projector="lfm2", flags={"use_gelu": True}, keys={"projector.scale_factor": 2}, sizes=dict(w=16, hd=8, p=16, t=8), f16=True,
         head=KERNEL + "v.position_embd w 36; " + POST + "mm.1 m*m*w f; mm.1: f; mm.2 f t; mm.2: t", block=SIGLIP,
-        cases=[ONE, ("large", "See <__media__>", ["large.png"])]),
+        cases=[("dot", "Tim saw <__media__>", ["dot.png"]), ("large", "See <__media__>", ["large.png"])]),
     "lfm2-norm": dict(
         projector="lfm2", flags={"use_gelu": True}, keys={"projector.scale_factor": 2}, sizes=dict(t=8),
         head=KERNEL + "v.position_embd w 400; " + POST + NORM_B.format("m*m*w") + "mm.1 m*m*w f; mm.1: f; mm.2 f t; mm.2: t", block=SIGLIP,
@@ -76,10 +77,6 @@ FAMILIES = {
         projector="resampler", flags={"use_gelu": True, "minicpmv_version": 3, "minicpmv_query_num": 5}, keys={"image_size": 28},
         sizes=dict(w=8, hd=4, t=128, m=1), queries=5, f16=True, head=KERNEL + "v.position_embd w 4900; " + POST + RESAMPLER, block=SIGLIP,
         cases=[ONE, WIDE]),
-    "minicpmv-2.5": dict(
-        projector="resampler", flags={"use_gelu": True, "minicpmv_version": 2, "minicpmv_query_num": 3}, keys={"image_size": 20},
-        sizes=dict(w=8, hd=4, t=128, m=1), queries=3, f16=True, head=KERNEL + "v.position_embd w 4900; " + POST + RESAMPLER,
-        block=SIGLIP, cases=[TWO]),
     "minicpmv46": dict(
         projector="minicpmv4_6", flags={"use_gelu": True}, keys={"image_size": 48, "projector.scale_factor": 4, "wa_layer_indexes": [0]},
         sizes=dict(w=8, hd=4, t=16, m=4), f16=True, head=KERNEL + "v.position_embd w 4900; " + POST + MERGER_46 + FINAL_46, block=SIGLIP,
@@ -93,7 +90,7 @@ FAMILIES = {
         head=KERNEL + "v.position_embd w 64; " + POST + NORM_B.format("w") + "mm.1 m*m*w f; mm.1: f; mm.2 f t; mm.2: t", block=SIGLIP,
         cases=[TWO]),
     "paddleocr": dict(
-        projector="paddleocr", flags={"use_gelu": True}, keys={"image_min_pixels": 640, "image_max_pixels": 4096}, sizes=dict(t=16),
+        projector="paddleocr", flags={"use_gelu": True}, keys={"image_min_pixels": 640, "image_max_pixels": 4096},
         head=KERNEL + "v.position_embd w 36; " + POST + NORM_B.format("w") + "mm.1 m*m*w f; mm.1: f; mm.2 f t; mm.2: t", block=SIGLIP,
         cases=[TWO]),
     "lightonocr": dict(
@@ -111,6 +108,10 @@ FAMILIES = {
         head=WHISPER + "mm.a.mlp.1 5*w t; mm.a.mlp.2 t t", block=LN + QKV + QKV_BIAS.replace("attn_k: w; ", "") + MLP, cases=[SOUND]),
 }
 
+# The same file, but for its version, whose prompts have other tokens.
+FAMILIES["minicpmv-2.5"] = {**FAMILIES["minicpmv"], "file": "minicpmv", "cases": [TWO],
+                            "flags": {**FAMILIES["minicpmv"]["flags"], "minicpmv_version": 2}}
+
 # What the vocabulary of the text models has behind that of the stories.
 CONTROL = (["<|image>", "<image|>", "<|image_start|>", "<|image_end|>", "<|img_thumbnail|>", "<|begin_of_image|>", "<|end_of_image|>", "<image>",
             "</image>", "<slice>", "</slice>", "<|media_start|>", "<|media_end|>", "<|IMAGE_START|>", "<|IMAGE_END|>", "<|im_start|>",
@@ -119,6 +120,7 @@ CONTROL = (["<|image>", "<image|>", "<|image_start|>", "<|image_end|>", "<|img_t
 
 # The text models of families whose pictures change more than the input of a text: their architecture, and keys beyond those
 # of scripts/oracle/architectures.py. The others take rows as any text model does.
-TEXTS = {"gemma4v": ("gemma4", {}), "glm4v": ("glm4", {"rope.dimension_sections": [2, 2, 2, 0]})}
+TEXTS = {"gemma4v": ("gemma4", {}), "glm4v": ("glm4", {"rope.dimension_sections": [2, 2, 2, 0]}),
+         "paddleocr": ("paddleocr", {})}
 # The most that logits may differ from llama.cpp's: gemma4's GELU is a table of f16 there.
-LOGITS = {"gemma4v": 1e-1, "glm4v": 1e-4}
+LOGITS = {"gemma4v": 1e-1, "glm4v": 1e-4, "paddleocr": 1e-4}

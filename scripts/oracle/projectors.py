@@ -3,8 +3,8 @@
 pictures by Pillow 11.3 (picture_pieces.py), rows in double precision (projector_reference.py); and what llama.cpp's mtmd, compiled
 from the sources that node-llama-cpp carries, makes of the same: pixels, rows, tokens. Says how far it is away.
 
-  scripts/oracle/projectors.py [NAME ...] --mtmd DIR   compare; DIR: a clone of the sources, where mtmd is compiled
-  scripts/oracle/projectors.py --update --mtmd DIR        and write mmproj-NAME.gguf, NAME.json to tests/data/peer/vision
+  scripts/oracle/projectors.py [NAME ...]          compare
+  scripts/oracle/projectors.py --update [NAME ...] and write mmproj-NAME.gguf, NAME.json to tests/data/peer/vision
 
 Needs NumPy and Pillow 11.3 (pip install numpy pillow==11.3.0).
 """
@@ -85,7 +85,7 @@ def sizes_of(family):
 def make_projector(name, path):
     """Writes the file; returns its tensors in double precision, dimensions in PyTorch's order."""
     family = projector_files.FAMILIES[name]
-    sizes, rng = sizes_of(family), random.Random(name)
+    sizes, rng = sizes_of(family), random.Random(family.get("file", name))
     kind = "audio" if family.get("sound") else "vision"
     keys = {"embedding_length": sizes["w"], "feed_forward_length": sizes["f"], "block_count": sizes["l"],
             "attention.head_count": sizes["h"], "projection_dim": sizes["t"], "attention.layer_norm_epsilon": 1e-6}
@@ -170,17 +170,17 @@ def draw_large(path):
     """A picture that LFM2-VL cuts into tiles."""
     image = Image.new("RGB", (1100, 500), (30, 60, 120))
     draw = ImageDraw.Draw(image)
-    draw.ellipse((80, 60, 460, 440), fill=(220, 180, 40))
+    draw.rectangle((80, 60, 460, 440), fill=(220, 180, 40))
     draw.rectangle((620, 120, 980, 300), fill=(200, 40, 60))
-    draw.polygon([(520, 480), (760, 320), (1090, 490)], fill=(40, 160, 90))
-    draw.line((0, 40, 1100, 500), fill=(240, 240, 240), width=3)
     image.save(path, optimize=True)
 
 
 # ---- llama.cpp
 
 def build(mtmd, peer):
-    """Compiles the driver and what it needs of mtmd; returns the program."""
+    """Compiles the driver and what it needs of mtmd, some minutes the first time; returns the program."""
+    if not os.path.exists(mtmd):
+        install.run(["git", "clone", "--quiet", os.path.join(peer.folder, "gitRelease.bundle"), mtmd], "reading the peer's sources")
     sources = [os.path.join(mtmd, "tools", "mtmd", name + ".cpp") for name in ("clip", "mtmd", "mtmd-audio", "mtmd-image")]
     sources += sorted(glob.glob(os.path.join(mtmd, "tools", "mtmd", "models", "*.cpp")))
     out = os.path.join(mtmd, "out")
@@ -380,12 +380,12 @@ def make_case(name, case, tensors, ask_theirs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="families; all of them if none")
-    parser.add_argument("--mtmd", required=True, metavar="DIR", help="a clone of llama.cpp's sources, for what is compiled")
+    parser.add_argument("--mtmd", metavar="DIR", help="a clone of llama.cpp's sources, for what is compiled; made if there is none")
     parser.add_argument("--update", action="store_true", help="write the data to tests/data/peer/vision")
     options = parser.parse_args()
     peer = install.install(os.path.join(ROOT, "build", "compare"), print)
-    program = build(options.mtmd, peer)
-    work = os.path.join(options.mtmd, "out")
+    mtmd = options.mtmd or os.path.join(peer.folder, "mtmd")
+    program, work = build(mtmd, peer), os.path.join(mtmd, "out")
     os.makedirs(OWN, exist_ok=True)
     if not os.path.exists(os.path.join(OWN, "large.png")):
         draw_large(os.path.join(OWN, "large.png"))
@@ -393,11 +393,13 @@ def main():
     make_text(16, os.path.join(folder, "text-pictures.gguf"))
     for name in options.names or projector_files.FAMILIES:
         family = projector_files.FAMILIES[name]
-        mmproj, text = os.path.join(folder, f"mmproj-{name}.gguf"), os.path.join(work, "text.gguf")
+        mmproj, text = os.path.join(work if "file" in family else folder, f"mmproj-{name}.gguf"), os.path.join(work, "text.gguf")
         tensors = make_projector(name, mmproj)
         make_text(sizes_of(family)["t"], text)
-        golden = {"mmproj": os.path.basename(mmproj), "text": "text-pictures.gguf", "projector": family["projector"],
+        golden = {"mmproj": f"mmproj-{family.get('file', name)}.gguf", "text": "text-pictures.gguf", "projector": family["projector"],
                   "reference_engine": ENGINE, "tolerance": {"rows": 1e-4}, "width": sizes_of(family)["t"]}
+        if "file" in family:
+            golden["minicpmv_version"] = family["flags"]["minicpmv_version"]
         if not family.get("sound"):
             golden.update({"mean": family.get("mean", [0.5, 0.4, 0.3]), "std": family.get("std", [0.5, 0.25, 0.3])})
         golden["cases"] = [make_case(name, case, tensors, lambda prompt, media: theirs(program, peer, mmproj, text, prompt, media))

@@ -105,8 +105,10 @@ TEST_P(PictureEncoders, GiveTheReferencesRows) {
 
 TEST_P(PictureEncoders, HavePromptsAsTheReference) {
   const auto golden = read_json(vision_path(std::string(GetParam()) + ".json"));
-  const auto file = open_vision(open_file(vision_path(golden["mmproj"])));
+  auto file = open_vision(open_file(vision_path(golden["mmproj"])));
   ASSERT_TRUE(file);
+  // A file of one version serves for the prompts of another.
+  if (golden.contains("minicpmv_version")) file->settings.slices_together = golden["minicpmv_version"] == 2;
   const auto tokenizer = Tokenizer::create(open_file(vision_path(golden["text"])).metadata());
   ASSERT_TRUE(tokenizer);
   for (const auto& k : golden["cases"]) {

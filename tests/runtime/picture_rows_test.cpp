@@ -5,8 +5,10 @@
 
 #include <cmath>
 
+#include "model/vision/made_tensors.h"
 #include "support/engine.h"
 #include "support/pictures.h"
+#include "support/placed.h"
 
 namespace gimbal::test {
 namespace {
@@ -152,12 +154,38 @@ TEST_P(PictureRows, GiveTheReferencesLogits) {
 INSTANTIATE_TEST_SUITE_P(Families, PictureRows,
                          ::testing::Values("qwen2vl", "qwen2.5vl", "qwen3vl", "gemma3", "llava-siglip",
                                            "llava-tiles", "idefics3", "internvl", "pixtral", "gemma4v",
-                                           "glm4v"),
+                                           "glm4v", "paddleocr"),
                          [](const auto& i) {
                            std::string name = i.param;
                            std::erase_if(name, [](char c) { return c == '.' || c == '-'; });
                            return name;
                          });
+
+// Where a text model multiplies its tokens' embeddings, pictures' rows stay as they are: a row that is a
+// token's multiplied embedding has the token's results.
+TEST(RowsOfPictures, AreNotMultiplied) {
+  std::vector<std::pair<std::string, float>> models{{vision_path("text-gemma3.gguf"), std::sqrt(48.0f)}};
+  if (whole_collection()) models.emplace_back(golden_dir() + "/more/arch/minicpm.gguf", 12.0f);
+  for (const auto& [path, scale] : models) {
+    const ModelSource file = open_file(path);
+    const StoredTensor* table = file.tensors().find("token_embd.weight");
+    ASSERT_TRUE(table);
+    const auto values = values_of(file, *table, int64_t(1) << 24);
+    ASSERT_TRUE(values);
+    const auto scale_of = file.metadata().number("minicpm.embedding_scale");
+    EngineOptions o;
+    o.run.cache_type = DType::F32, o.run.embeddings = true, o.run.context = 64, o.run.logit_rows = 16;
+    auto engine = open_engine(path, o);
+    ASSERT_TRUE(engine) << engine.error().message;
+    const int width = engine->model->config().width, token = 300;
+    std::vector<float> row(values->begin() + token * width, values->begin() + (token + 1) * width);
+    for (float& v : row) v *= scale_of ? float(*scale_of) : scale;
+    const Inputs tokens({5, token, 7});
+    const Inputs with_row({5, kNoToken, 7}, {{1, *Embeddings::create(row, width), 0, 1}});
+    const std::vector<int> all{0, 1, 2};
+    EXPECT_EQ(logits_at(*engine->model, with_row, all, 8), logits_at(*engine->model, tokens, all, 8)) << path;
+  }
+}
 
 TEST(RopePositions, OfAGridAreItsLinesAndColumns) {
   const int width = 2;

@@ -12,7 +12,7 @@ namespace gimbal::arch {
 namespace {
 
 struct Scales {
-  double embedding, block, logits;  // logits are divided by theirs
+  double block, logits;  // logits are divided by theirs
 };
 
 Value granite_feed_forward(Recorder& m, const std::optional<Experts>& experts, Value x) {
@@ -22,11 +22,10 @@ Value granite_feed_forward(Recorder& m, const std::optional<Experts>& experts, V
   return shared ? m.p.add(y, glu(m, x, OpKind::SwiGlu, "_shexp", shared)) : y;
 }
 
-// Without angles heads are not rotated; without experts feed-forward layers are plain.
+// From the embeddings x. Without angles heads are not rotated; without experts feed-forward layers are plain.
 void record_like_granite(Recorder& m, const Attention& a, std::optional<Value> angles, const Scales& scales,
-                         const std::optional<Experts>& experts = {}) {
+                         Value x, const std::optional<Experts>& experts = {}) {
   ProgramBuilder& p = m.p;
-  Value x = token_embedding(m, float(scales.embedding));
   auto add_block = [&](Value y) { x = p.add(x, p.scale(y, float(scales.block))); };
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
@@ -44,10 +43,9 @@ void record_granite(Recorder& m, const std::optional<Experts>& experts) {
   a.scale = float(h.positive("attention.scale", a.scale));
   std::optional<Value> angles;
   if (h.flag("rope.scaling.finetuned", true)) angles = rope_table(m);  // false: no rotation
-  record_like_granite(
-      m, a, angles,
-      {h.positive("embedding_scale", 1), h.positive("residual_scale", 1), h.positive("logit_scale")},
-      experts);
+  const double scale = h.positive("embedding_scale", 1);
+  record_like_granite(m, a, angles, {h.positive("residual_scale", 1), h.positive("logit_scale")},
+                      token_embedding(m, float(scale)), experts);
 }
 
 void record_granite_swa(Recorder& m) {
@@ -76,14 +74,18 @@ void record_granite_swa(Recorder& m) {
 }
 
 // Older files lack these numbers: the defaults are those of the models of that time. (llama.cpp divides
-// logits by 256 / width, where the models' authors multiplied by it; the order of the logits stays the same.)
+// logits by 256 / width, where the models' authors multiplied by it; the order of the logits stays the same.
+// It multiplies pictures' rows as tokens' embeddings, where MiniCPM-V does not.)
 void record_minicpm(Recorder& m) {
   Hyperparameters& h = m.hyper;
   const double layers = m.config.layers + m.config.left_out;
-  record_like_granite(
-      m, attention(m), rope_table(m),
-      {h.positive("embedding_scale", 12), h.positive("residual_scale", 1.4 / std::sqrt(layers)),
-       h.positive("logit_scale", m.config.width / 256.0)});
+  const auto scale = float(h.positive("embedding_scale", 12));
+  const Value angles = rope_table(m);
+  const Value x = m.embedded(m.matrix("token_embd.weight", m.config.width, m.config.vocabulary), scale);
+  record_like_granite(m, attention(m), angles,
+                      {h.positive("residual_scale", 1.4 / std::sqrt(layers)),
+                       h.positive("logit_scale", m.config.width / 256.0)},
+                      x);
 }
 
 }  // namespace

@@ -2,9 +2,9 @@
 // The first Qwen: the same with q, k and v in one matrix; its feed_forward_length counts gate and up
 // together. Qwen3: no biases, but every head of q and k is normed before it is rotated. The heads of the VL
 // models are rotated in sections, by time, line and column. Seed-OSS is a Qwen2 whose second norm has another
-// name in files. Bai et al., "Qwen Technical Report", 2023; Yang et al., "Qwen2 Technical Report", 2024;
-// "Qwen3 Technical Report", 2025; Wang et al., "Qwen2-VL", 2024; ByteDance Seed, "Seed-OSS Open-Source
-// Models", 2025.
+// name in files; PaddleOCR-VL's text model a Qwen2-VL that has no biases. Bai et al., "Qwen Technical Report",
+// 2023; Yang et al., "Qwen2 Technical Report", 2024; "Qwen3 Technical Report", 2025; Wang et al., "Qwen2-VL",
+// 2024; ByteDance Seed, "Seed-OSS Open-Source Models", 2025.
 #include "base/format.h"
 #include "model/arch/blocks.h"
 
@@ -50,7 +50,7 @@ void record_qwen(Recorder& m, const Variant& variant) {
 
 }  // namespace
 
-extern const ModelArch qwen, qwen2, qwen2vl, qwen3, qwen3vl, seed_oss;
+extern const ModelArch qwen, qwen2, qwen2vl, qwen3, qwen3vl, seed_oss, paddleocr;
 const ModelArch qwen{"qwen", [](Recorder& m) { record_qwen(m, {.heads = biased, .halves = 2}); }};
 const ModelArch qwen2{"qwen2", [](Recorder& m) { record_qwen(m, {biased}); }};
 const ModelArch qwen2vl{"qwen2vl", [](Recorder& m) { record_qwen(m, {biased}); }};
@@ -59,6 +59,7 @@ const ModelArch qwen3vl{"qwen3vl", [](Recorder& m) {
                           record_qwen(m,
                                       {.heads = normed, .sections = RopeSections::InTurn, .deepstack = true});
                         }};
+const ModelArch paddleocr{"paddleocr", [](Recorder& m) { record_qwen(m, {plain}); }};
 const ModelArch seed_oss{"seed_oss", [](Recorder& m) { record_qwen(m, {plain, "post_attention_norm"}); }};
 
 }  // namespace gimbal::arch

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "base/fixed_math.h"
 #include "base/format.h"
@@ -22,11 +23,12 @@ Value norm_of(Recorder& m, const std::string& name, Value x) {
 
 // Of a patch: sines and cosines of its column at d / 4 frequencies, then of its line.
 Value waves(Recorder& m, int width) {
-  return m.patch_input("waves", DType::F32, width, [width](const PatchRow& r, std::byte* to) {
-    const int n = width / 4;
+  const int n = width / 4;
+  std::vector<double> frequencies;
+  for (int i = 0; i < n; i++) frequencies.push_back(fixed::pow(10000.0, -double(i) / n));
+  return m.patch_input("waves", DType::F32, width, [n, frequencies](const PatchRow& r, std::byte* to) {
     for (int i = 0; i < n; i++) {
-      const double f = fixed::pow(10000.0, -double(i) / n);
-      const double x = r.column * f, y = r.line * f;
+      const double x = r.column * frequencies[size_t(i)], y = r.line * frequencies[size_t(i)];
       const float values[] = {float(fixed::sin(x)), float(fixed::cos(x)), float(fixed::sin(y)),
                               float(fixed::cos(y))};
       for (int part = 0; part < 4; part++) std::memcpy(to + 4 * (part * n + i), &values[part], sizeof(float));

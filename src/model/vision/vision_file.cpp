@@ -98,6 +98,8 @@ class VisionOpener {
          {std::pair{"v.class_embd", &v_.class_row}, {"v.patch_embd.bias", &v_.bias}})
       if (!values->empty() && values->size() != width)
         return malformed(format("tensor '{}' has {} values, not {}", name, values->size(), width));
+    if (v_.settings.queries && v_.has_class_row())
+      return malformed("this projector's encoder has queries and no class row, but the file has one");
     if (v_.arch->sound && v_.positions.size() == width * size_t(kSoundRows)) return Done{};
     if (v_.arch->sound)
       return malformed(format("tensor 'a.position_embd.weight' is not {} x {}", width, kSoundRows));

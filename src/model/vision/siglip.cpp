@@ -1,8 +1,8 @@
-// LFM2-VL: SigLIP 2 on pictures of their own shape, whose squares of neighbours become one row. Liquid AI,
-// "LFM2 Technical Report", 2025; Tschannen et al., "SigLIP 2", 2025. Janus-Pro: SigLIP, each patch a row.
-// Chen et al., "Janus-Pro: Unified Multimodal Understanding and Generation with Data and Model Scaling",
-// 2025. Kimi-VL: MoonViT, heads that columns and lines rotate, too. Kimi Team, "Kimi-VL Technical Report",
-// 2025. PaddleOCR-VL, likewise, lines first. Cui et al., "PaddleOCR-VL", 2025.
+// SigLIP and its kin. LFM2-VL: SigLIP 2 on pictures of their own shape, whose squares of neighbours become
+// one row. Liquid AI, "LFM2 Technical Report", 2025; Tschannen et al., "SigLIP 2", 2025. Janus-Pro: each
+// patch is a row. Chen et al., "Janus-Pro: Unified Multimodal Understanding and Generation with Data and
+// Model Scaling", 2025. Kimi-VL: columns and lines rotate heads, too. Kimi Team, "Kimi-VL Technical Report",
+// 2025. PaddleOCR-VL: likewise, lines first. Cui et al., "PaddleOCR-VL", 2025.
 #include "model/vision/vision_blocks.h"
 
 namespace gimbal::vision {
