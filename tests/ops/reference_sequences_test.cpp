@@ -82,7 +82,8 @@ TEST(Reference, AGatedRuleForgetsByKey) {
   Tensor sequence = ints({3}, {0, 1, 0}), pages = ints({1, 2}, {1, 0}),
          q = floats({2, 1, 3}, {1, 1, 1, 0, 0, 1}), k = floats({2, 1, 3}, {1, 0, 0, 1, 1, 0}),
          decay = floats({2, 1, 3}, {0.5, 1, 0.25, 0.5, 1, 0}), v = floats({1, 1, 3}, {1, 2, 3}),
-         erase = floats({4, 1, 3}, {1, 1, -1, 0, 0, 1, 0, 1, 1, 0, 1, 2}), state = floats({2, 2}, {});
+         erase = floats({4, 1, 3}, {1, 1, -1, 0, 0, 1, 0, 1, 1, 0, 1, 2}),
+         state = floats({2, 2}, {8, 6, 4, 2});
   auto of = [&](OpParams p, bool erases) {
     state.values = {8, 6, 4, 2};
     std::vector<const Tensor*> in = {&q, &decay, &k, &v, &state, &sequence, &pages};

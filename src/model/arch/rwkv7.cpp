@@ -2,6 +2,8 @@
 // "RWKV-7 'Goose' with Expressive Dynamic State Evolution", 2025. In Qwen 2.5 in place of attention: Yueyu et
 // al., "ARWKV: Pretrain is not what we need, an RNN-Attention-Based Language Model Born from Transformer",
 // 2025.
+#include <algorithm>
+
 #include "model/arch/rwkv.h"
 
 namespace gimbal::arch {
@@ -9,7 +11,7 @@ namespace {
 
 // `<name>0` + `<name>2` inner(`<name>1` x): a product of low rank.
 Value low_rank(Recorder& m, const std::string& name, Value x, std::optional<OpKind> inner = {}) {
-  const int d = width_of(m, x), rank = m.rows(name + "1.weight");
+  const int d = width_of(m, x), rank = std::max(1, m.rows(name + "1.weight"));
   Value few = project(m, name + "1", rank, x);
   if (inner) few = m.p.map(*inner, few, *inner == OpKind::SoftCap ? 1 : 0);
   const bool added = m.has(name + "0.weight");

@@ -184,7 +184,7 @@ constinit const OpDef Relu = of_one(nullptr, 1);
 constinit const OpCheck ReluCheck = check<OpKind::Relu, relu, 0, 4>();
 
 constinit const OpDef Exp = of_one(nullptr, 12);
-constinit const OpCheck ExpCheck = check<OpKind::Exp, exponential, 8, 4>();
+constinit const OpCheck ExpCheck = check<OpKind::Exp, exponential, 3, 4>();
 
 constinit const OpDef Sigmoid = of_one(nullptr, 16);
 constinit const OpCheck SigmoidCheck = check<OpKind::Sigmoid, sigmoid, 16, 4>();
