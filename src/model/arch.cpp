@@ -183,7 +183,7 @@ Value Recorder::experts(const std::string& name, int columns, int rows, int expe
 }
 Value Recorder::table(const std::string& name, int columns, int rows) {
   const StoredTensor* there = stored(name);
-  const bool flat = !there || there->dim[1] != 1;
+  const bool flat = !there || there->dim[1] != 1 || there->dim[2] != rows;
   const StoredTensor* t = find(name, flat ? Dims{columns, rows, 1} : Dims{columns, 1, rows});
   if (t) used_[t->name][0] = rows;
   return p.vector(prefix_ + name, columns * rows, {index_of(t)});

@@ -45,11 +45,10 @@ std::vector<float> embedding_of(gimbal::test::Engine& e, const std::vector<int32
   EXPECT_TRUE(pooling && *pooling);
   if (!pooling || !*pooling) return got;
   const std::vector<std::vector<int32_t>> texts = {tokens};
-  const auto ok = embed(*e.model, texts, {**pooling, true},
-                        [&](size_t, std::span<const float> x) -> Status {
-                          got.assign(x.begin(), x.end());
-                          return Done{};
-                        });
+  const auto ok = embed(*e.model, texts, {**pooling, true}, [&](size_t, std::span<const float> x) -> Status {
+    got.assign(x.begin(), x.end());
+    return Done{};
+  });
   EXPECT_TRUE(ok) << ok.error().message;
   return got;
 }
