@@ -48,6 +48,8 @@ Result<ChatTask> chat_task(const ChatTemplate& chat, const Tokenizer& tokenizer,
   v["messages"] = std::move(request.messages);
   v["add_generation_prompt"] = request.opens_answer;
   if (form.calls) v["tools"] = std::move(request.tools);
+  // Some templates think only where a variable says so.
+  if (request.asks_to_think) v["enable_thinking"] = v["thinking"] = true;
   if (!request.effort.empty()) v["reasoning_effort"] = request.effort;
   RenderOptions options = local_time();
   options.limits = limits;

@@ -18,25 +18,9 @@ from lm_eval.tasks import TaskManager
 
 import gimbal as gb
 from gimbal.lm_eval import GimbalLM
+from lm_eval_task import QUESTIONS, written
 
 MODEL = sys.argv[1] if len(sys.argv) > 1 else "default"
-# Whole sentences with one plausible end.
-QUESTIONS = [("The capital of France is", [" Paris", " cheese", " seven"], 0), ("Two plus two makes", [" blue", " four", " Rome"], 1),
-             ("The sun rises in the", [" east", " fridge", " number"], 0), ("Cats like to drink", [" iron", " doors", " milk"], 2),
-             ("Once upon a", [" time", " oven", " seven"], 0), ("She opened the door and went", [" purple", " outside", " percent"], 1),
-             ("In winter it is very", [" cold", " spoon", " Tuesday"], 0), ("A week has seven", [" days", " cats", " rivers"], 0)]
-TASK = """
-task: ends_of_sentences
-dataset_path: json
-dataset_kwargs: {data_files: {test: %s}}
-output_type: multiple_choice
-test_split: test
-doc_to_text: "{{query}}"
-doc_to_choice: "{{choices}}"
-doc_to_target: "{{gold}}"
-target_delimiter: ""
-metric_list: [{metric: acc, aggregation: mean, higher_is_better: true}]
-"""
 
 
 def run(model, folder, **options):
@@ -75,11 +59,7 @@ def by_server(url, name):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        data = os.path.join(folder, "questions.jsonl")
-        with open(data, "w") as file:
-            file.writelines(json.dumps({"query": q, "choices": c, "gold": g}) + "\n" for q, c, g in QUESTIONS)
-        with open(os.path.join(folder, "ends.yaml"), "w") as file:
-            file.write(TASK % data)
+        written(folder)
         adapter = GimbalLM(MODEL, progress=False)
         accuracy, scores = run(adapter, folder)
         want = by_logits(gb.Model(MODEL, progress=False, logit_rows=64))

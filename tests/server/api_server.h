@@ -6,6 +6,7 @@
 #include <fstream>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <thread>
 
@@ -13,6 +14,7 @@
 #include "model/embedded_model.h"
 #include "model/lora.h"
 #include "server/api/api.h"
+#include "server/model_preset.h"
 #include "server/scripted_service.h"
 #include "support/http_client.h"
 
@@ -34,6 +36,8 @@ class ScriptedModel final : public ServedModel {
   const Tokenizer& tokenizer() const override { return *tokenizer_; }
   const ChatTemplate& chat() const override { return chat_; }
   int context() const override { return context_; }
+  const ModelPreset* preset() const override { return preset_ ? &*preset_ : nullptr; }
+  void has_preset(ModelPreset preset) { preset_ = std::move(preset); }
   bool sees() const override { return sees_; }
   bool hears() const override { return hears_; }
   void can_see() { sees_ = true; }
@@ -60,6 +64,7 @@ class ScriptedModel final : public ServedModel {
  private:
   std::string id_ = "stories";
   int context_ = 256;
+  std::optional<ModelPreset> preset_;
   bool sees_ = false, hears_ = false;
   ModelSource file_;
   std::unique_ptr<Tokenizer> tokenizer_;

@@ -87,6 +87,18 @@ TEST_F(Llama, AStream) {
   EXPECT_EQ(last["timings"]["predicted_n"], tokens.size());
 }
 
+// The event of OpenAI's usage has them, too, as llama.cpp's.
+TEST_F(Llama, TheUsageOfAStreamHasTimings) {
+  service().says("once upon a time");
+  const auto all = events(ask("/chat/completions", {{"messages", {{{"role", "user"}, {"content", "Hi"}}}},
+                                                    {"stream", true},
+                                                    {"stream_options", {{"include_usage", true}}}}));
+  const Json last = Json::parse(all[all.size() - 2]);
+  EXPECT_EQ(last["choices"], Json::array());
+  EXPECT_EQ(last["timings"]["predicted_n"], last["usage"]["completion_tokens"]);
+  EXPECT_EQ(last["timings"]["prompt_n"], service().asked()[0].prompt.size());
+}
+
 TEST_F(Llama, StopWords) {
   const Json j = complete({{"stop", {"zzz", " a ", ""}}});
   EXPECT_EQ(j["content"], " once upon");
@@ -111,13 +123,17 @@ TEST_F(Llama, PromptsInAllForms) {
   EXPECT_EQ(asked({5, 6}), (Prompts{{5, 6}}));
   EXPECT_EQ(asked({"a", "b"}), (Prompts{one, two}));
   EXPECT_EQ(asked({"a", {5, 6}, {{"prompt_string", "b"}}}), (Prompts{one, {5, 6}, two}));
+  const Json part = {{"type", "text"}, {"text", "b"}};
+  EXPECT_EQ(asked({"a", {{"content", Json::array({part})}}}), (Prompts{one, two}));
   std::vector<Token> mixed = {5, 6};
   mixed.insert(mixed.end(), bare.begin(), bare.end());
   mixed.push_back(7);
   EXPECT_EQ(asked({5, 6, "b", 7}), Prompts{mixed});
   EXPECT_EQ(asked(Json::array({{5, 6, "b", 7}})), Prompts{mixed});
-  for (const Json& wrong : {Json(5), Json::array(), Json{"a", {1, -1}}, Json{1, 512}, Json{1, true},
-                            Json{1.5}, Json::array({{{"prompt_string", "a"}, {"multimodal_data", {"x"}}}})})
+  for (const Json& wrong :
+       {Json(5), Json::array(), Json{"a", {1, -1}}, Json{1, 512}, Json{1, true}, Json{1.5},
+        Json::array({{{"prompt_string", "a"}, {"multimodal_data", {"x"}}}}), Json{{"content", "a"}},
+        Json{{"content", {part}}, {"prompt_string", "a"}}, Json{{"content", {{{"type", "image_url"}}}}}})
     EXPECT_EQ(ask("/completion", {{"prompt", wrong}}).status, 400) << wrong;
   EXPECT_EQ(ask("/completion", Json::object()).status, 400);
   EXPECT_EQ(ask("/completion", {{"prompt", std::vector<Token>(300, 5)}}).status, 400) << "beyond the context";
@@ -268,6 +284,26 @@ TEST_F(Llama, TemplatesAndCounts) {
   EXPECT_EQ(count["object"], "response.input_tokens");
   EXPECT_EQ(ask("/chat/completions", {{"messages", hi}}).status, 200);
   EXPECT_EQ(count["input_tokens"], service().asked().back().prompt.size());
+}
+
+// The defaults of a model's section, and of /api/create, count here as in the other APIs.
+TEST_F(Llama, AModelsDefaultsAreThoseOfItsCompletions) {
+  models.model->has_preset({"", {}, {{"temperature", 0.25}, {"seed", 42}, {"stop", {"upon"}}}});
+  service().says("once upon a time");
+  EXPECT_EQ(complete(Json::object())["stopping_word"], "upon");
+  const Json j = complete({{"temperature", 0.5}, {"seed", 7}, {"stop", Json::array()}});
+  EXPECT_EQ(j["stop_type"], "eos");
+  const auto asked = service().asked();
+  EXPECT_EQ(asked[0].sampler.temperature, 0.25f);
+  EXPECT_EQ(asked[0].sampler.seed, 42u);
+  EXPECT_EQ(asked[1].sampler.temperature, 0.5f);
+  EXPECT_EQ(asked[1].sampler.seed, 7u);
+}
+
+TEST_F(Llama, PropsSayWhatAModelReads) {
+  EXPECT_EQ(json(ask(get("/props")))["modalities"], Json({{"vision", false}, {"audio", false}}));
+  models.model->can_see();
+  EXPECT_EQ(json(ask(get("/props")))["modalities"], Json({{"vision", true}, {"audio", false}}));
 }
 
 TEST_F(Llama, FormsOfAnAnswerToAChat) {

@@ -171,6 +171,10 @@ TEST_F(OpenApi, AFieldOfAnotherPathIsNamedWithIt) {
   EXPECT_EQ(json(a)["error"]["message"],
             "there is no field 'reasoning_effort' here; POST /v1/chat/completions, POST /apply-template, "
             "POST /v1/chat/completions/input_tokens have it");
+  const HttpAnswer refused =
+      ask("/v1/completions", {{"model", "stories"}, {"prompt", "x"}, {"return_progress", true}});
+  EXPECT_EQ(json(refused)["error"]["message"], "there is no field 'return_progress' here")
+      << "/completion refuses it, too";
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ Refused show_props(Call& call) {
        {"total_slots", model->texts_at_once()},
        {"model_alias", model->id()},
        {"model_path", model->id()},  // no path leaves this machine
-       {"modalities", {{"vision", false}, {"audio", false}}},
+       {"modalities", {{"vision", model->sees()}, {"audio", model->hears()}}},
        {"chat_template", metadata.string("tokenizer.chat_template").value_or("")},
        {"bos_token", chat.bos},
        {"eos_token", chat.eos},

@@ -125,6 +125,7 @@ LlamaRequest default_llama_request() {
 void read_llama_request(Fields& f, Call& call, const ServedModel& model, LlamaRequest& to) {
   GenerationRequest& r = to.settings.request;
   SamplerSettings& s = r.sampler;
+  apply_preset(model, to.settings);
   read_sampling(f, &SamplingSetting::openai, s);
   if (auto v = f.whole("repeat_last_n", -1, INT32_MAX)) s.penalty_window = int(*v);
   refuse_min_keep(f);
@@ -135,7 +136,7 @@ void read_llama_request(Fields& f, Call& call, const ServedModel& model, LlamaRe
     s.seed = random_seed() & 0x7fffffff;
   to.settings.seeded = true;
   read_bias(f, model.tokenizer(), s);
-  r.stops = f.texts("stop", kMostStopWords);
+  if (f.any("stop")) r.stops = f.texts("stop", kMostStopWords);
   std::erase(r.stops, "");
   for (const char* name : {"n", "n_cmpl"})
     if (auto v = f.whole(name, 1, kMostCompletions)) to.settings.n = int(*v);

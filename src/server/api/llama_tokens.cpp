@@ -67,7 +67,11 @@ Refused detokenize(Call& call) {
 Refused apply_template(Call& call) {
   ChatCall chat;
   if (auto no = read_chat(call, chat)) return no;
-  call.answer_json({{"prompt", chat.prompt.text}});
+  // /completion puts BOS before a text.
+  std::string_view text = chat.prompt.text;
+  const std::string& bos = chat.model->chat().bos;
+  if (chat.model->tokenizer().adds_bos() && text.starts_with(bos)) text.remove_prefix(bos.size());
+  call.answer_json({{"prompt", text}});
   return {};
 }
 

@@ -85,8 +85,10 @@ class ChatWriter final : public Writer {
     const Usage u{c.end.prompt_tokens, c.end.shared_tokens, c.end.tokens};
     add(out, index, "{}", "null", format("\"{}\"", finish_word(c)), dump(timings_json({&c, 1}, u)));
   }
-  void finish(std::string& out, const std::vector<Choice>&, const Usage& u) override {
-    if (usage_) out += head_ + "],\"usage\":" + dump(openai_usage(u)) + "}\n\n";
+  void finish(std::string& out, const std::vector<Choice>& all, const Usage& u) override {
+    if (usage_)
+      out += head_ + "],\"usage\":" + dump(openai_usage(u)) + ",\"timings\":" + dump(timings_json(all, u)) +
+             "}\n\n";
     out += "data: [DONE]\n\n";
   }
   void error(std::string& out, const ApiError& e) override { add_openai_error(out, e); }

@@ -58,14 +58,15 @@ Refused responses(Call& call) {
   if (auto no = f.finish()) return no;
 
   Prompt prompt;
-  if (auto no = chat_prompt(call, *model, input, settings, prompt)) {
-    if (no->param == "messages") no->param = "input";
-    return no;
-  }
   Plan plan;
-  std::vector<std::vector<Token>> prompts;
-  prompts.push_back(std::move(prompt.tokens));
-  if (auto no = requests_of(*model, settings, std::move(prompts), plan.choices)) return no;
+  Refused no = chat_prompt(call, *model, input, settings, prompt);
+  if (!no) {
+    std::vector<std::vector<Token>> prompts;
+    prompts.push_back(std::move(prompt.tokens));
+    no = requests_of(*model, settings, std::move(prompts), plan.choices);
+  }
+  if (no && no->param == "messages") no->param = "input";
+  if (no) return no;
   ResponseFrame frame{new_id("resp_"),
                       new_id("msg_"),
                       new_id("rs_"),

@@ -134,8 +134,14 @@ Json openapi(const std::string& version) {
 
 std::vector<std::string> endpoints_with(const std::string& field) {
   std::vector<std::string> found;
-  for (const Endpoint& e : endpoints())
-    if (found.size() < 3 && e.body.fields.count(field)) found.push_back(format("{} {}", e.method, e.path));
+  for (const Endpoint& e : endpoints()) {
+    const auto at = e.body.fields.find(field);
+    // A field with one value is refused with any other.
+    if (at == e.body.fields.end() ||
+        (at->second.reads.size() == 1 && at->second.reads[0].kind == FieldRead::Only))
+      continue;
+    if (found.size() < 3) found.push_back(format("{} {}", e.method, e.path));
+  }
   return found;
 }
 

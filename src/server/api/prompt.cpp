@@ -273,13 +273,13 @@ Refused chat_prompt(Call& call, const ServedModel& model, ChatInput input, Setti
   if (settings.request.reasoning.tokens >= 0)
     set_reasoning_marks(settings.request.reasoning, model.chat().calls.kind == ToolCallFormat::Kind::Harmony,
                         to.opens_reasoning);
-  if (int64_t(to.tokens.size()) > model.context()) return context_exceeded(to.tokens.size(), model.context());
   return {};
 }
 
 namespace {
 
-// A text, or token ids and texts in turn, or {prompt_string}. Only a text at the beginning gets BOS.
+// A text, or token ids and texts in turn, or {prompt_string}, or the content of a message: {content}. Only a
+// text at the beginning gets BOS.
 Refused raw_prompt(const Json& j, const char* name, const Tokenizer& tokenizer, std::vector<Token>& to) {
   const auto add_text = [&](const std::string& text) {
     const auto tokens = tokenizer.encode(text, {.add_bos = to.empty()});
@@ -289,8 +289,13 @@ Refused raw_prompt(const Json& j, const char* name, const Tokenizer& tokenizer, 
     add_text(j.get_ref<const std::string&>());
   } else if (j.is_object()) {
     Fields f(j, name);
-    f.need("prompt_string");
-    add_text(f.text("prompt_string").value_or(""));
+    const Json* parts = f.array("content");
+    const auto given = f.text("prompt_string");
+    std::string text = given.value_or("");
+    if (!parts) f.need("prompt_string");
+    else if (given) f.wrong("prompt_string", format("'{}' has 'content', too: give one of them", name));
+    else if (auto no = content_text(*parts, f.path("content"), text)) f.wrong_as(*no);
+    add_text(text);
     f.refuse("multimodal_data", "the model reads texts only", Json::array());
     if (auto no = f.finish()) return wrong_field(name, no->message);
   } else if (j.is_array()) {
