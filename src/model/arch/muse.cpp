@@ -6,7 +6,7 @@
 namespace gimbal::arch {
 namespace {
 
-constexpr int kPeriod = 4;
+constexpr int kMusePeriod = 4;
 constexpr float kEpsilonBehind = 1e-8f;  // of the norms behind a block
 
 Value muse_norm_behind(Recorder& m, const std::string& name, Value x) {
@@ -23,7 +23,7 @@ void record_muse(Recorder& m) {
   Value x = p.norm(token_embedding(m), NormKind::Rms, m.config.norm_epsilon);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
-    const bool is_near = has_window(m, i, kPeriod);
+    const bool is_near = has_window(m, i, kMusePeriod);
     const Attention& a = is_near ? near : far;
     const Value y = rms_norm(m, "attn_norm", x);
     Heads h = project_heads(m, a, y);
