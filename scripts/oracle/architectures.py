@@ -345,9 +345,6 @@ ARCHS = {
     "nemotron": {"keys": LAYER, "head": HEAD_LN + "; output d v", "sizes": dict(rot="hd // 4 * 2"),
                  "blocks": {NORM + "attn_norm: d; " + ATTENTION + "; ffn_norm d; ffn_norm: d; ffn_up d f; ffn_down f d": "True"}},
     "arcee": decoder(NORM + ATTENTION + "; ffn_norm d; ffn_up d f; ffn_down f d", keys=LENGTHS, sizes=dict(hd="24")),
-    "apertus": decoder(NORM + ATTENTION + QK_NORM + "; ffn_norm d; ffn_up d f; ffn_down f d", keys={
-        **LENGTHS, "/xielu.alpha_p": "[0.5 + 0.3 * j for j in range(l)]", "/xielu.alpha_n": "[0.4 - 0.2 * j for j in range(l)]",
-        "/xielu.beta": "[0.5 for j in range(l)]", "/xielu.eps": "[-1e-6 for j in range(l)]"}, sizes=dict(hd="24")),
     "olmo": {"keys": {**LAYER, "attention.clamp_kqv": "1.5"}, "head": "token_embd d v", "blocks": {ATTENTION + "; " + GLU: "True"}},
     "exaone": decoder(NORM + ATTENTION + "; " + FFN, HEAD + "; rope_freqs rot//2"),
     "minicpm3": decoder(NORM + "attn_q_a d 40; attn_q_a_norm 40; attn_q_b 40 h*(dn+rot); attn_kv_a_mqa d r+rot; attn_kv_a_norm r; "
@@ -405,6 +402,8 @@ ARCHS = {
         "expert_shared_feed_forward_length": "fs"}),
     "nemotron:biases": {"keys": LAYER, "head": HEAD_LN + "; output d v", "sizes": dict(rot="hd // 2 * 2"),
                         "blocks": {NORM + "attn_norm: d; " + ATTENTION + QKV_BIAS + "; attn_output: d; " + MLP_LN: "True"}},
+    "arcee:plain": decoder(NORM + ATTENTION + "; ffn_norm d; ffn_up d f; ffn_down f d"),
+    "exaone:plain": decoder(NORM + ATTENTION + "; " + FFN),
     "olmo:plain": {"keys": LAYER, "head": "token_embd d v; output d v", "blocks": {ATTENTION + "; " + GLU: "True"}},
     "minicpm3:longrope": decoder(NORM + "attn_q_a d 40; attn_q_a_norm 40; attn_q_b 40 h*(dn+rot); attn_kv_a_mqa d r+rot; "
                                  "attn_kv_a_norm r; attn_kv_b r h*(dn+d//h); attn_output d d; " + FFN,

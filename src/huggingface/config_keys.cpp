@@ -76,8 +76,9 @@ void add_rope(ModelConfig& config, ArchKeys& k, ModelShape& shape) {
     if (rope.has({"attention_factor"}))
       k.f32("rope.scaling.attn_factor", rope.number({"attention_factor"}) /
                                             (1 + 0.1 * fixed::log(std::max(1.0, rope.number({"factor"})))));
-    if (rope.has({"mscale"}) || rope.has({"mscale_all_dim"}))
-      rope.fail(Code::Unsupported, "'mscale' of YaRN is not computed for this family");
+    // One of them alone changes nothing.
+    if (rope.has({"mscale"}) && rope.has({"mscale_all_dim"}))
+      rope.fail(Code::Unsupported, "'mscale' and 'mscale_all_dim' of YaRN are not computed for this family");
   } else if (type == "longrope" || type == "su") {
     add_longrope(config, rope, k, shape);
   } else if (type != "default" && type != "dynamic" && type != "none") {

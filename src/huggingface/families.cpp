@@ -261,6 +261,7 @@ constexpr Family kFamilies[] = {
     {.model_type = "qwen3", .arch = "qwen3", .more = no_window},
     {.model_type = "qwen2_moe", .arch = "qwen2moe", .more = qwen2moe},
     {.model_type = "qwen3_moe", .arch = "qwen3moe", .more = every_layer_mixed},
+    {.model_type = "jais2", .arch = "jais2", .activations = kSquaredRelu},
     {.model_type = "xverse", .arch = "xverse", .turns_heads = true},
     {.model_type = "arcee", .arch = "arcee", .turns_heads = true, .activations = kSquaredRelu},
     {.model_type = "exaone", .arch = "exaone", .names = kExaone},

@@ -2,13 +2,12 @@
 // the names and numbers that transformers gives them. The folder must give llama.cpp's logits.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <filesystem>
 
 #include "base/file.h"
 #include "huggingface/folder.h"
-#include "support/engine.h"
 #include "support/golden.h"
+#include "support/peer_golden.h"
 #include "support/plain_weights.h"
 #include "support/safetensors_writer.h"
 
@@ -188,20 +187,8 @@ std::string make_folder(const FamilyCase& c, const Json& golden) {
 TEST(MixtureFolders, GiveLlamaCppsLogits) {
   for (const FamilyCase& c : family_cases()) {
     SCOPED_TRACE(c.model_type);
-    const auto golden =
-        read_json(std::string(GIMBAL_SOURCE_DIR "/tests/data/peer/architectures/") + c.golden + ".json");
-    EngineOptions o;
-    o.run.context = 256, o.run.batch = 64, o.run.logit_rows = 64, o.run.cache_type = DType::F32;
-    auto engine = open_engine(make_folder(c, golden), o);
-    ASSERT_TRUE(engine) << engine.error().message;
-    const std::vector<int32_t> tokens = golden["tokens"];
-    const std::vector<float> want = base64_floats(golden["logits"]),
-                             got = engine->logits(tokens, {int(tokens.size()) - 1});
-    ASSERT_EQ(got.size(), want.size());
-    double largest = 0;
-    for (size_t i = 0; i < want.size(); i++) largest = std::max(largest, std::fabs(double(got[i]) - want[i]));
-    std::printf("%-16s largest difference %.1e\n", c.model_type, largest);
-    EXPECT_LE(largest, 1e-3);
+    const Json golden = peer_golden(c.golden);
+    expect_peer_logits(golden, make_folder(c, golden));
   }
 }
 
