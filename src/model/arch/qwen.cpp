@@ -2,9 +2,9 @@
 // The first Qwen: the same with q, k and v in one matrix; its feed_forward_length counts gate and up
 // together. Qwen3: no biases, but every head of q and k is normed before it is rotated. The heads of the VL
 // models are rotated in sections, by time, line and column. Seed-OSS is a Qwen2 whose second norm has another
-// name in files; PaddleOCR-VL's text model a Qwen2-VL that has no biases. Bai et al., "Qwen Technical Report",
-// 2023; Yang et al., "Qwen2 Technical Report", 2024; "Qwen3 Technical Report", 2025; Wang et al., "Qwen2-VL",
-// 2024; ByteDance Seed, "Seed-OSS Open-Source Models", 2025.
+// name in files; PaddleOCR-VL's text model a Qwen2-VL that has no biases. Bai et al., "Qwen Technical
+// Report", 2023; Yang et al., "Qwen2 Technical Report", 2024; "Qwen3 Technical Report", 2025; Wang et al.,
+// "Qwen2-VL", 2024; ByteDance Seed, "Seed-OSS Open-Source Models", 2025.
 #include "base/format.h"
 #include "model/arch/blocks.h"
 
