@@ -40,6 +40,8 @@ struct Placement {
   int first_layer = 0, layers = 0;
   bool embedding = false, head = false;  // holds the embedding table; the output norm and head
   std::string why;
+  // Tensors that DeviceSettings::override_tensor, cpu_moe and n_cpu_moe bring here, and take from its layers.
+  int moved_in = 0, moved_out = 0;
 };
 
 // A kernel of a device, with its op and formats.

@@ -41,10 +41,17 @@ struct LoraAdapter {
 
 // The choice of devices and kernels.
 struct DeviceSettings {
-  std::string backend = "auto";            // or the name of one: "cpu", "cuda", "vulkan", ... (backends())
-  std::optional<int> device;               // its number on the backend, from 0; none: the best
-  std::optional<int> gpu_layers;           // on the GPU, from the last one on; none or -1: as many as fit
-  std::vector<DeviceLayers> split;         // layers by device, first layer first, in place of the three above
+  std::string backend = "auto";     // or the name of one: "cpu", "cuda", "vulkan", ... (backends())
+  std::optional<int> device;        // its number on the backend, from 0; none: the best
+  std::optional<int> gpu_layers;    // on the GPU, from the last one on; none or -1: as many as fit
+  std::vector<DeviceLayers> split;  // layers by device, first layer first, in place of the three above
+  // Experts on the CPU, the rest of their layers where it is: of all layers, or of the first so many.
+  bool cpu_moe = false;
+  std::optional<int> n_cpu_moe;
+  // "PATTERN=DEVICE": tensors in whose names the pattern is found, and the ops that read them, are on that
+  // device in place of their layer's. A pattern is a POSIX extended regular expression; the first one that is
+  // found decides. These come before the two above.
+  std::vector<std::string> override_tensor;
   bool strict = false;                     // fail instead of any fallback (device, layer or kernel)
   std::vector<std::string> prefer_kernel;  // patterns of kernel names, most wanted first: "cpu.avx2.*"
   bool allow_software_devices = false;     // allow devices that emulate a GPU on the CPU

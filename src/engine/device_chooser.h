@@ -29,6 +29,15 @@ class DeviceChooser final : public Devices {
   Result<PlannedModel> place_somewhere(const ModelFile&);
   Result<PlannedModel> place_split(const ModelFile&);
   Result<PlannedModel> place_on(const ModelFile&, OpenedDevice&&);
+  // EngineOptions::overrides for this model; opens their devices into `others`. Errors: Usage for a pattern
+  // that matches no tensor; NoBackend for a device that is not there; under strict, Usage for one without
+  // effect.
+  Result<std::vector<TensorRule>> tensor_rules(const ModelFile&, const Device& main,
+                                               std::vector<std::unique_ptr<Device>>& others);
+  Result<const Device*> device_of(const TensorOverride&, const Device& main,
+                                  std::vector<std::unique_ptr<Device>>& others);
+  Status without_effect(const TensorOverride&, const std::string& why);
+  std::string devices_here();
 
   Registry& registry_;
   const EngineOptions& options_;

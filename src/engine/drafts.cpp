@@ -65,6 +65,7 @@ Status choose(EngineOptions& options, const ModelFile& drafts_for, const std::st
     w.source = drafts_for;
     return Done{};
   }
+  w.options.overrides.clear();  // they name tensors of the other model
   run.drafts = 1;
   auto source = open_model_file(word);
   if (!source) {

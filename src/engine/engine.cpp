@@ -26,7 +26,10 @@ Status Engine::replace(LoadedModelPtr& on, const Error& lost, const MoveTo& move
   }
   if (!on->successor) {
     for (const std::string& id : devices) record_.lost(id);
-    options_.split.clear(), options_.gpu_layers.reset();  // they named the lost devices
+    // They named the lost devices.
+    options_.split.clear(), options_.gpu_layers.reset();
+    std::erase_if(options_.overrides,
+                  [](const TensorOverride& o) { return o.device.backend != kHostBackend; });
     auto next = load(on->source);
     if (!next) return next.error();
     on->successor = std::move(*next);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/format.h"
 #include "base/json.h"
 #include "engine/machine_cache.h"
 #include "ops/op_def.h"
@@ -16,13 +17,16 @@ class Choices {
   explicit Choices(std::vector<Explanation::Choice>& to) : to_(to) {}
 
   // The index of the choice for this op.
-  size_t of(const Stage& stage, const Bucket& bucket, size_t i, const KernelPreference& wish) {
+  size_t of(const ModelPlan& plan, const Stage& stage, const Bucket& bucket, size_t i) {
+    const KernelPreference& wish = plan.options.kernels;
     const Device& d = *stage.device;
     const Program& program = bucket.program;
     const gimbal_op& op = program.ops[i];
     const char* kernel = d.kernel(bucket.choices[i].kernel).name;
     const char* format_name = info(DType(program.values[op.in[0]].dtype)).name;
     std::string why = why_chosen(bucket.choices[i], wish);
+    if (const std::string moved = moved_by(plan, bucket, i); !moved.empty())
+      why += format("; on {} by {}", d.id(), moved);
     const std::vector<Rejected> rejected = rejections(program, op, d, wish);
     std::string key = d.id() + ' ' + kernel + ' ' + format_name + ' ' + why;
     for (const Rejected& r : rejected) key.append("\n").append(std::to_string(r.kernel)).append(r.why);
@@ -88,8 +92,7 @@ Explanation explain(const ModelPlan& plan) {
       const Bucket& bucket = s.buckets[which];
       for (size_t i = 0; i < bucket.program.ops.size(); i++) {
         const ValueInfo& out = bucket.program.output(bucket.program.ops[i]);
-        program.ops.push_back(
-            {out.name, to_string(out.shape), choices.of(s, bucket, i, plan.options.kernels)});
+        program.ops.push_back({out.name, to_string(out.shape), choices.of(plan, s, bucket, i)});
       }
     }
     e.programs.push_back(std::move(program));

@@ -82,7 +82,10 @@ Result<bool> Loader::verify(const PlannedModel& p, bool anew) {
       continue;
     auto host = devices_.open_host();
     if (!host) continue;  // without the CPU backend there is no reference
-    auto right = verifier_.check_layers(*p.source.file, d, **host, record_.run_options());
+    RunOptions run = record_.run_options();
+    run.tensor_rules =
+        p.plan.options.tensor_rules;  // the device may have no kernel for what they take from it
+    auto right = verifier_.check_layers(*p.source.file, d, **host, run);
     // Both at once may exceed a device that takes only a part of the model.
     if (right || right.error().code == Code::OutOfMemory) continue;
     if (right.error().code == Code::Malformed) return right.error();  // the file, not the device

@@ -18,6 +18,15 @@ struct LayerShare {
   int layers = -1;  // -1: the remaining layers; for one entry of the list
 };
 
+// Tensors on a device of their own. `why`: the setting that asks for it.
+struct TensorOverride {
+  std::string pattern;  // files/name_pattern.h
+  DeviceLocation device;
+  const char* field;  // "override_tensor"
+  std::string why;    // "'override_tensor' exps=cpu"
+  int layers;         // TensorRule::layers
+};
+
 // Made of the public settings by engine/settings.h. Errors name them: Error::field.
 struct EngineOptions {
   std::string backend = "auto";            // or the name of one
@@ -25,6 +34,8 @@ struct EngineOptions {
   std::vector<std::string> backend_order;  // of automatic choice; the others follow
   std::optional<int> gpu_layers;           // from the last one on; -1: as many as fit; none: the same
   std::vector<LayerShare> split;           // instead of the four above; empty: no split
+  std::vector<TensorOverride> overrides;   // the first that a tensor matches decides
+  bool experts_may_move = true;            // to the CPU, in place of whole layers that do not fit
   bool strict = false;                     // an error instead of any fallback
   bool allow_software_devices = false;     // those that emulate a GPU
   bool refresh = false;                    // probe every driver again (DeviceRequest::refresh)

@@ -13,7 +13,7 @@ namespace {
 // On the text model's device; the encoder is never divided.
 EngineOptions options_of_encoder(const EngineOptions& of_text, const VisionFile& v, int patches) {
   EngineOptions o = of_text;
-  o.split.clear(), o.gpu_layers.reset(), o.cache = {};
+  o.split.clear(), o.gpu_layers.reset(), o.overrides.clear(), o.cache = {};
   o.run = encoder_options(v, patches > 0 ? patches : v.most_patches, of_text.run.kernels);
   return o;
 }

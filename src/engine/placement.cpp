@@ -37,29 +37,44 @@ Result<PlannedModel> DeviceChooser::place(const ModelFile& source) {
 Result<PlannedModel> DeviceChooser::place_on(const ModelFile& source, OpenedDevice&& opened) {
   const ModelSource& file = *source.file;
   const Device& device = *opened.device;
-  const RunOptions run = record_.run_options();
+  PlannedModel p{source, std::move(opened), {}, {}, {}};
+  auto rules = tensor_rules(source, device, p.others);
+  if (!rules) return rules.error();
+  auto options = [&] {  // with the record of all devices that are open now
+    RunOptions run = record_.run_options();
+    run.tensor_rules = *rules;
+    return run;
+  };
   const int layers = options_.gpu_layers.value_or(kAsManyAsFit);
   if (is_host(device) || layers == kAsManyAsFit) {
-    auto whole = make_model_plan(file, device, run);
+    auto whole = make_model_plan(file, device, options());
     if (!whole) return whole.error();
-    if (is_host(device) || fits(*whole))
-      return PlannedModel{source, std::move(opened), {}, {}, std::move(*whole)};
+    if (is_host(device) || fits(*whole)) {
+      p.plan = std::move(*whole);
+      return p;
+    }
   }
-  auto cpu = open_host();
-  if (!cpu) return cpu.error();
-  auto b =
-      place_layers(file, device, **cpu, layers, record_.run_options());  // includes the record of the CPU
+  auto host = std::find_if(p.others.begin(), p.others.end(), [](const auto& d) { return is_host(*d); });
+  if (host == p.others.end()) {
+    auto cpu = open_host();
+    if (!cpu) return cpu.error();
+    host = p.others.insert(p.others.end(), std::move(*cpu));
+  }
+  auto b = place_layers(file, device, **host, layers, options(), options_.experts_may_move);
   if (!b) return b.error();
-  PlannedModel p{source, std::move(opened), {}, {}, std::move(*b)};
-  p.others.push_back(std::move(*cpu));
-  const bool none = !p.plan.split();
-  if (layers != kAsManyAsFit || (options_.gpu_layers && !none)) return p;
+  p.plan = std::move(*b);
+  // What is on the CPU without having been asked for: layers, or experts.
+  const bool experts = p.plan.options.tensor_rules.size() > rules->size();
+  const auto away = std::find_if(p.plan.stages.begin(), p.plan.stages.end(), [&](const Stage& s) {
+    return experts ? s.device == host->get() : has_layers(s);
+  });
+  const bool none = has_layers(*away) && &*away == &p.plan.last();
+  if (layers != kAsManyAsFit || (options_.gpu_layers && !none) || away->device == &device) return p;
 
-  const Stage& first = p.plan.stages[0];
   Fallback f{Fallback::Layers,
-             format("{} on {}", contents(first), first.device->id()),
+             format("{} on {}", contents(*away), away->device->id()),
              "",
-             {Code::OutOfMemory, first.why, ""}};
+             {Code::OutOfMemory, away->why, ""}};
   if (options_.strict)
     return Error{Code::OutOfMemory,
                  format("{}: {}", f.what, f.why.message),
@@ -110,11 +125,16 @@ Result<PlannedModel> DeviceChooser::place_split(const ModelFile& source) {
     }
     where.push_back({same->device.get(), s.layers, "requested by 'split'"});
   }
-  auto plan = make_model_plan(*source.file, where, record_.run_options());
-  if (!plan) return plan.error();
-  PlannedModel p{source, std::move(opened.back()), {}, {}, std::move(*plan)};
+  PlannedModel p{source, std::move(opened.back()), {}, {}, {}};
   opened.pop_back();
   for (OpenedDevice& d : opened) p.others.push_back(std::move(d.device));
+  auto rules = tensor_rules(source, *p.opened.device, p.others);
+  if (!rules) return rules.error();
+  RunOptions run = record_.run_options();
+  run.tensor_rules = std::move(*rules);
+  auto plan = make_model_plan(*source.file, where, run);
+  if (!plan) return plan.error();
+  p.plan = std::move(*plan);
   return p;
 }
 

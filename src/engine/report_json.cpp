@@ -26,6 +26,8 @@ Json report_json(const std::vector<PlacedLayers>& placement) {
                    {"layers", p.layers ? Json{p.first_layer, p.first_layer + p.layers - 1} : Json()},
                    {"embedding", p.embedding},
                    {"head", p.head},
+                   {"moved_in", p.moved_in},
+                   {"moved_out", p.moved_out},
                    {"packed", nullable(p.packed)},
                    {"reason", p.reason}});
   return all;
@@ -49,6 +51,7 @@ Json report_json(const std::vector<ExplainedOp>& ops) {
                    {"device", op.device},
                    {"kernel", op.kernel},
                    {"why", op.why},
+                   {"moved_by", nullable(op.moved)},
                    {"rejected", std::move(rejected)}});
   }
   return all;

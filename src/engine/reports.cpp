@@ -33,8 +33,8 @@ MemoryPlan memory_of_devices(const ModelPlan& plan) {
 std::vector<PlacedLayers> placement(const ModelPlan& plan) {
   std::vector<PlacedLayers> all;
   for (const Stage& s : plan.stages)
-    all.push_back({s.device->id(), contents(s), s.first_layer, s.layers, s.embedding, s.head,
-                   s.packed ? s.packed->path() : "", s.why});
+    all.push_back({s.device->id(), contents(s), s.first_layer, s.layers, s.embedding, s.head, s.moved_in,
+                   s.moved_out, s.packed ? s.packed->path() : "", s.why});
   return all;
 }
 
@@ -63,6 +63,11 @@ std::vector<RejectedKernels> by_reason(const std::vector<Rejected>& rejections, 
     same->kernels.push_back(d.kernel(r.kernel).name);
   }
   return all;
+}
+
+std::string moved_by(const ModelPlan& plan, const Bucket& bucket, size_t op) {
+  const int rule = bucket.rules.empty() ? -1 : bucket.rules[op];
+  return rule < 0 ? "" : plan.options.tensor_rules[size_t(rule)].why;
 }
 
 std::vector<ExplainedOp> explain_ops(const Device& d, const Program& program,

@@ -41,6 +41,7 @@ struct PlacedLayers {
   std::string contents;  // "the embedding and layers 0 to 3"
   int first_layer = 0, layers = 0;
   bool embedding = false, head = false;  // holds the embedding table; the output norm and head
+  int moved_in = 0, moved_out = 0;       // tensors that rules bring here, and take from its layers
   std::string packed;                    // the file of its mapped weights; empty: none
   std::string reason;                    // may be empty: the only device
 };
@@ -61,6 +62,9 @@ struct RejectedKernels {
 };
 std::vector<RejectedKernels> by_reason(const std::vector<Rejected>& rejections, const Device&);
 
+// The rule that moved an op from its layer's device (RunOptions::tensor_rules): "'cpu_moe'"; empty: none did.
+std::string moved_by(const ModelPlan&, const Bucket&, size_t op);
+
 // One op of a program, and the choice of its kernel.
 struct ExplainedOp {
   std::string op, name;             // "mat_mul"; of its output
@@ -68,6 +72,7 @@ struct ExplainedOp {
   std::string output;               // its shape
   std::string device, kernel, why;
   std::vector<std::pair<std::string, std::string>> rejected;  // kernel and reason, best rank first
+  std::string moved = {};                                     // moved_by()
 };
 std::vector<ExplainedOp> explain_ops(const Device&, const Program&, const std::vector<Choice>&,
                                      const KernelPreference&);

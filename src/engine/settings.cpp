@@ -1,12 +1,17 @@
 #include "engine/settings.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <limits>
 
 #include "base/format.h"
 #include "base/text.h"
 #include "device/reason.h"
+#include "discovery/registry.h"
 #include "engine/settings_table.h"
+#include "files/name_pattern.h"
+#include "runtime/tensor_rules.h"
 #include "tensor/dtype.h"
 
 namespace gimbal {
@@ -71,15 +76,54 @@ Result<std::vector<LayerShare>> layer_shares(const std::vector<DeviceLayers>& sp
   return all;
 }
 
+// "cuda:1", or "CUDA1" as llama.cpp has it.
+Result<DeviceLocation> device_named(std::string name) {
+  for (char& c : name) c = char(std::tolower(uint8_t(c)));
+  const size_t digits = name.find_last_not_of("0123456789") + 1;
+  if (digits > 0 && digits < name.size() && name.find(':') == name.npos) name.insert(digits, ":");
+  return DeviceLocation::parse(name);
+}
+
+Result<std::vector<TensorOverride>> tensor_overrides(const DeviceSettings& d) {
+  constexpr int kAllLayers = std::numeric_limits<int>::max();
+  constexpr const EngineSetting& row = engine_setting("override_tensor");
+  std::vector<TensorOverride> all;
+  for (const std::string& list : d.override_tensor)
+    for (size_t at = 0, end; at <= list.size(); at = end + 1) {
+      end = std::min(list.find(',', at), list.size());
+      const std::string part = list.substr(at, end - at);
+      const size_t equals = part.rfind('=');
+      auto device = device_named(equals == part.npos ? "" : part.substr(equals + 1));
+      if (!device || equals == 0)
+        return out_of_range(row, gimbal::quoted(part), "PATTERN=DEVICE, such as ffn_.*_exps=cpu");
+      const std::string pattern = part.substr(0, equals);
+      if (auto ok = NamePattern::compile(pattern); !ok) {
+        Error e = ok.error();
+        e.field = row.field, e.value = part;
+        return e;
+      }
+      all.push_back({pattern, std::move(*device), row.field,
+                     format("'{}' {}", row.field, gimbal::quoted(part)), kAllLayers});
+    }
+  const DeviceLocation cpu{kHostBackend, 0};
+  if (d.cpu_moe) all.push_back({kExpertTensors, cpu, "cpu_moe", "'cpu_moe'", kAllLayers});
+  else if (d.n_cpu_moe.value_or(0) > 0)
+    all.push_back({kExpertTensors, cpu, "n_cpu_moe", format("'n_cpu_moe' {}", *d.n_cpu_moe), *d.n_cpu_moe});
+  return all;
+}
+
 }  // namespace
 
 Result<EngineOptions> engine_options(const DeviceSettings& d, const ModelOptions& m) {
   if (auto ok = check(d, m); !ok) return ok.error();
   auto split = layer_shares(d.split);
   if (!split) return split.error();
+  auto overrides = tensor_overrides(d);
+  if (!overrides) return overrides.error();
   EngineOptions e;
   e.backend = d.backend, e.device = d.device, e.backend_order = d.backend_order;
   e.gpu_layers = d.gpu_layers, e.split = std::move(*split);
+  e.overrides = std::move(*overrides), e.experts_may_move = d.n_cpu_moe != 0;
   e.strict = d.strict, e.allow_software_devices = d.allow_software_devices, e.refresh = d.refresh;
   e.threads = d.threads, e.cpu_variant = d.cpu_variant;
   e.verify = d.verify, e.packed = d.packed;

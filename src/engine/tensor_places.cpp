@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "engine/reports.h"
 #include "files/packed_file.h"
 #include "ops/op.h"
 #include "ops/shapes.h"
@@ -19,7 +20,8 @@ size_t reader_of(const Program& p, uint16_t value) {
 }
 
 // `bucket`: of the stage; weights lie at the same places in each.
-void add_stage(const Stage& stage, const Bucket& bucket, std::vector<TensorPlace>& all) {
+void add_stage(const ModelPlan& plan, const Stage& stage, const Bucket& bucket,
+               std::vector<TensorPlace>& all) {
   const Program& p = bucket.program;
   for (size_t w = 0; w < p.weights.size(); w++) {
     const uint16_t id = p.weights[w];
@@ -38,6 +40,7 @@ void add_stage(const Stage& stage, const Bucket& bucket, std::vector<TensorPlace
     if (const size_t op = reader_of(p, id); op < p.ops.size()) {
       t.op = info(OpKind(p.ops[op].kind)).name;
       t.kernel = stage.device->kernel(bucket.choices[op].kernel).name;
+      if (std::string moved = moved_by(plan, bucket, op); !moved.empty()) t.why = std::move(moved);
     }
     all.push_back(std::move(t));
   }
@@ -48,7 +51,7 @@ void add_stage(const Stage& stage, const Bucket& bucket, std::vector<TensorPlace
 std::vector<TensorPlace> tensor_places(const ModelPlan& plan) {
   std::vector<TensorPlace> all;
   const size_t bucket = plan.bucket_for(1, plan.all_adapters());
-  for (const Stage& stage : plan.stages) add_stage(stage, stage.buckets[bucket], all);
+  for (const Stage& stage : plan.stages) add_stage(plan, stage, stage.buckets[bucket], all);
   return all;
 }
 

@@ -15,9 +15,10 @@ Json json_of(const Error& e) {
 }
 
 Json json_of(const Placement& p) {
-  return {{"device", p.device}, {"first_layer", p.first_layer},
-          {"layers", p.layers}, {"embedding", p.embedding},
-          {"head", p.head},     {"why", p.why}};
+  return {{"device", p.device},     {"first_layer", p.first_layer},
+          {"layers", p.layers},     {"embedding", p.embedding},
+          {"head", p.head},         {"why", p.why},
+          {"moved_in", p.moved_in}, {"moved_out", p.moved_out}};
 }
 
 Json json_of(const Fallback& f) {

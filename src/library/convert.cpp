@@ -69,7 +69,7 @@ std::vector<Placement> placement_of(const gimbal::ModelPlan& plan, const OpenedD
   std::vector<Placement> all;
   for (const Stage& p : plan.stages)
     all.push_back({p.device->id(), p.first_layer, p.layers, p.embedding, p.head,
-                   p.why.empty() ? opened.reason() : p.why});
+                   p.why.empty() ? opened.reason() : p.why, p.moved_in, p.moved_out});
   return all;
 }
 

@@ -24,55 +24,72 @@ Error too_large(const Program& p, uint16_t value) {
           ""};
 }
 
-}  // namespace
-
-Status plan_work(Program& p, uint64_t alignment, Kept keep) {
-  std::vector<Lifetime> lives;
-  std::vector<int> index(p.values.size(), -1);
-  for (size_t i = 0; i < p.ops.size(); i++) {
-    const gimbal_op& op = p.ops[i];
-    for (uint16_t out : outputs_of(op)) {
-      const uint16_t root = p.info[out].root;  // itself, unless an op writes through a view
-      if (p.values[root].slot != uint32_t(Slot::Work)) continue;
-      if (index[root] < 0) {
-        index[root] = int(lives.size());
-        const auto bytes = slot_end(0, p.values[root].bytes, alignment);
-        if (!bytes) return too_large(p, root);
-        lives.push_back({root, i, i, *bytes, 0});
-      }
-      size_t& last = lives[size_t(index[root])].last;
-      last = std::max(last, i);
-    }
-    const bool kept = keep == Kept::ProductInputs ? feeds_product(op)
-                                                  : OpKind(op.kind) == OpKind::MatMul && of_one_row(p, op);
-    for (uint16_t in : inputs_of(op))
-      if (int root = index[p.info[in].root]; root >= 0) {
-        size_t& last = lives[size_t(root)].last;
-        last = std::max(last, kept ? p.ops.size() : i);
-      }
-  }
+// Places the values of one slot from `begin` on. Returns its end; nullopt: `failed` is too large.
+std::optional<uint64_t> place_slot(Program& p, std::span<Lifetime> lives, Slot slot, uint64_t begin,
+                                   uint16_t& failed) {
   // Largest first, each at the lowest offset that is free during its lifetime.
   std::vector<Lifetime*> order;
-  for (Lifetime& l : lives) order.push_back(&l);
+  for (Lifetime& l : lives)
+    if (p.values[l.value].slot == uint32_t(slot)) order.push_back(&l);
   std::stable_sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->bytes > b->bytes; });
   std::vector<const Lifetime*> placed;  // by offset
   uint64_t total = 0;
   for (Lifetime* l : order) {
     const auto at = lowest_free(placed.data(), placed.size(), *l);
-    if (!at) return too_large(p, l->value);
+    failed = l->value;
+    if (!at || *at + l->bytes > kMaxSlotBytes - begin) return std::nullopt;
     l->offset = *at;
     placed.insert(std::upper_bound(placed.begin(), placed.end(), l,
                                    [](auto* a, auto* b) { return a->offset < b->offset; }),
                   l);
     total = std::max(total, *at + l->bytes);
+    p.values[l->value].offset = begin + *at;
   }
-  for (const Lifetime& l : lives) p.values[l.value].offset = l.offset;
+  return begin + total;
+}
+
+}  // namespace
+
+Status plan_work(Program& p, uint64_t alignment, Kept keep, std::span<const PassedValue> passed) {
+  std::vector<Lifetime> lives;
+  std::vector<int> index(p.values.size(), -1);
+  std::optional<uint16_t> failed;
+  auto use = [&](uint16_t root, size_t op) {
+    if (index[root] < 0) {
+      index[root] = int(lives.size());
+      const auto bytes = slot_end(0, p.values[root].bytes, alignment);
+      if (!bytes && !failed) failed = root;
+      lives.push_back({root, op, op, bytes.value_or(0), 0});
+    }
+    Lifetime& life = lives[size_t(index[root])];
+    life.first = std::min(life.first, op), life.last = std::max(life.last, op);
+  };
+  for (const PassedValue& v : passed) use(v.value, v.op);
+  for (size_t i = 0; i < p.ops.size(); i++) {
+    const gimbal_op& op = p.ops[i];
+    for (uint16_t out : outputs_of(op)) {
+      const uint16_t root = p.info[out].root;  // itself, unless an op writes through a view
+      if (p.values[root].slot == uint32_t(Slot::Work) || index[root] >= 0) use(root, i);
+    }
+    const bool kept = keep == Kept::ProductInputs ? feeds_product(op)
+                                                  : OpKind(op.kind) == OpKind::MatMul && of_one_row(p, op);
+    for (uint16_t in : inputs_of(op))
+      if (const uint16_t root = p.info[in].root; index[root] >= 0) use(root, kept ? p.ops.size() : i);
+  }
+  for (const Slot slot : {Slot::Work, Slot::Step, Slot::Output}) {
+    if (failed) return too_large(p, *failed);
+    uint64_t& end = p.slot_bytes[size_t(slot)];
+    uint16_t value = 0;
+    const auto now = place_slot(p, lives, slot, slot == Slot::Work ? 0 : end, value);
+    if (!now) failed = value;
+    else end = *now;
+  }
+  if (failed) return too_large(p, *failed);
   for (size_t v = 0; v < p.values.size(); v++)
     if (p.info[v].root != v) {
       p.values[v].offset = p.values[p.info[v].root].offset;
       p.values[v].slot = p.values[p.info[v].root].slot;
     }
-  p.slot_bytes[size_t(Slot::Work)] = total;
   return Done{};
 }
 

@@ -2,6 +2,7 @@
 // live.
 #pragma once
 #include <optional>
+#include <span>
 
 #include "program/program.h"
 
@@ -25,7 +26,15 @@ void compute_wanted_rows_only(Program&, std::optional<Error>& failed);
 // others compute its part and continue, and its inputs must not be overwritten (backends/cpu).
 // With Kept::ProductInputs inputs of all matrix products, also those before quantization, live as long, for a
 // watcher. A second call plans anew. Errors: OutOfMemory, a slot larger than any device.
+//
+// `passed`: values that another stage computes or reads (program/partition.h), in Slot::Step or Slot::Output.
+// They are planned in the same way, behind the end of their slot.
 enum class Kept { Needed, ProductInputs };
-Status plan_work(Program&, uint64_t alignment, Kept keep = Kept::Needed);
+struct PassedValue {
+  uint16_t value;
+  size_t op;  // the value is in use there, too: from its arrival on, or until it is read
+};
+Status plan_work(Program&, uint64_t alignment, Kept keep = Kept::Needed,
+                 std::span<const PassedValue> passed = {});
 
 }  // namespace gimbal

@@ -49,7 +49,8 @@ int64_t cache_positions(const ModelPlan& b) {
 Result<ModelPlan> with_larger_cache(const ModelSource& file, ModelPlan plan, const CacheBudget& budget) {
   if (budget.most <= plan.options.cache_positions) return plan;
   std::vector<Placement> where;
-  for (const Stage& s : plan.stages) where.push_back({s.device, s.layers, s.why});
+  for (const Stage& s : plan.stages)
+    if (has_layers(s)) where.push_back({s.device, s.layers, s.why});
   RunOptions run = plan.options;
   run.cache_positions = budget.most;
   auto large = make_model_plan(file, where, run);

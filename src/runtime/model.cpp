@@ -136,8 +136,8 @@ Status Model::take_memory() {
     const size_t largest = plan_.bucket_for(plan_.options.batch);
     for (size_t b = 0; b < stage.buckets.size(); b++) {
       const size_t which = b == 0 ? largest : b == largest ? 0 : b;
-      for (const OpRange part : stage.buckets[which].parts) {
-        auto e = stage.device->compile(part_of(stage.buckets[which].program, part));
+      for (const StagePart& part : stage.buckets[which].parts) {
+        auto e = stage.device->compile(part_of(stage.buckets[which].program, part.ops));
         if (!e) return e.error();
         memory_[i].executables[which].push_back(std::move(*e));
       }
@@ -230,7 +230,7 @@ std::vector<ReceiptLine> Model::receipt() const {
       const Bucket& bucket = stage.buckets[b];
       for (size_t p = 0; p < bucket.parts.size(); p++)
         add_to_receipt(all, *stage.device, memory_[i].executables[b][p], bucket.program, bucket.choices,
-                       plan_.options.kernels, bucket.parts[p]);
+                       plan_.options.kernels, bucket.parts[p].ops);
     }
     for (size_t l = 0; l < stage.top.size(); l++) {
       const TopLogitsProgram& leading = stage.top[l];

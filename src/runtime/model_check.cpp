@@ -109,7 +109,7 @@ Result<ModelCheck> check_first_layers(const ModelSource& file, const Device& dev
   std::vector<float> logits[2];
   for (auto [where, out] : {std::pair(&cpu, &logits[0]), std::pair(&device, &logits[1])}) {
     RunOptions o = few;
-    if (where == &cpu) o.kernels = {};  // preferences and quarantine apply to the device only
+    if (where == &cpu) o.kernels = {}, o.tensor_rules.clear();  // these apply to the device only
     auto plan = make_model_plan(file, *where, o);
     if (!plan) return plan.error();
     auto model = Model::load(std::move(*plan), file);

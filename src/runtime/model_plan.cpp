@@ -8,6 +8,7 @@
 #include "runtime/batch.h"
 #include "runtime/memory_check.h"
 #include "runtime/sampler.h"
+#include "runtime/stages.h"
 
 namespace gimbal {
 namespace {
@@ -95,64 +96,50 @@ Result<Bucket> record(const ModelSource& file, ModelPlan& b, int rows, AdapterSe
   b.takes_patches = m.takes_patches();
   b.embedding_parts = m.embedding_parts();
   const uint64_t step = program->slot_bytes[size_t(Slot::Step)];
-  Bucket bucket{rows, adapters, std::move(*program), {}, m.inputs(), step, {}, {}};
+  Bucket bucket{rows, adapters, std::move(*program), {}, m.inputs(), step};
   for (size_t i = 0; i < kOutputs; i++) bucket.outputs[i] = m.output(Output(i));
   return bucket;
-}
-
-// The stage of every op. Layers are in order, and so are the stages.
-std::vector<size_t> stage_of_ops(const Program& p, const std::vector<Stage>& stages) {
-  std::vector<size_t> all;
-  for (int layer : p.layer) {
-    size_t stage = 0;
-    if (layer == kAfterLayers) stage = stages.size() - 1;
-    else if (layer != kBeforeLayers)
-      while (stage + 1 < stages.size() && layer >= stages[stage].first_layer + stages[stage].layers) stage++;
-    all.push_back(stage);
-  }
-  return all;
 }
 
 // A step of so many rows takes so little time that it need not end earlier.
 constexpr int kUndividedRows = 128;
 
-// The whole program, or a part for each layer, for what precedes them, and for what follows.
-std::vector<OpRange> parts_of(const Program& p, bool divided) {
-  std::vector<OpRange> all = {{0, p.ops.size()}};
-  for (size_t i = 1; divided && i < p.ops.size(); i++)
-    if (p.layer[i] != p.layer[i - 1]) all.back().end = i, all.push_back({i, p.ops.size()});
-  return all;
-}
-
-// Adds a bucket to every stage.
-Status add_bucket(const ModelSource& file, ModelPlan& b, int rows, AdapterSet adapters) {
+// Adds a bucket to every stage. `rules`: of every tensor of the file.
+Status add_bucket(const ModelSource& file, ModelPlan& b, int rows, AdapterSet adapters,
+                  const std::vector<int>& rules) {
   auto whole = record(file, b, rows, adapters);
   if (!whole) return whole.error();
+  const bool by_layer = b.options.interruptible && rows > kUndividedRows;
+  const Kept keep = b.options.keep_inputs ? Kept::ProductInputs : Kept::Needed;
   std::vector<Bucket> buckets;
   if (b.stages.size() == 1) {
+    if (keep != Kept::Needed)
+      if (auto ok = plan_work(whole->program, kAlignment, keep); !ok) return about(b, ok.error());
+    whole->parts = parts_of(whole->program, by_layer);
+    whole->output_bytes = whole->program.slot_bytes[size_t(Slot::Output)];
     buckets.push_back(std::move(*whole));
   } else {
+    auto moved = places_of_ops(whole->program, b, rules);
+    if (!moved) return about(b, moved.error());
+    if (b.stages[0].buckets.empty()) count_moved(whole->program, *moved, b);
     std::vector<const Device*> devices;
     for (const Stage& stage : b.stages) devices.push_back(stage.device);
-    auto stages = partition(whole->program, stage_of_ops(whole->program, b.stages), devices);
+    auto stages = partition(whole->program, moved->stage, devices, by_layer, keep);
     if (!stages) return about(b, stages.error());
     for (StageProgram& s : *stages) {
-      Bucket bucket{rows,          adapters,     std::move(s.program), {},
-                    whole->inputs, s.step_bytes, std::move(s.in),      {}};
+      Bucket bucket{rows,           adapters, std::move(s.program), {}, whole->inputs, s.step_bytes,
+                    s.output_bytes, {},       std::move(s.parts)};
       for (StepInput& i : bucket.inputs) i.value = {s.values[i.value.id]};
       for (size_t i = 0; i < kOutputs && &s == &stages->back(); i++)
         if (whole->outputs[i]) bucket.outputs[i] = Value{s.values[whole->outputs[i]->id]};
+      for (size_t from : s.from) bucket.rules.push_back(moved->rule[from]);
       buckets.push_back(std::move(bucket));
     }
   }
   for (size_t i = 0; i < buckets.size(); i++) {
-    if (b.options.keep_inputs)
-      if (auto ok = plan_work(buckets[i].program, kAlignment, Kept::ProductInputs); !ok)
-        return about(b, ok.error());
     auto choices = assign_kernels(buckets[i].program, *b.stages[i].device, b.options.kernels);
     if (!choices) return about(b, choices.error());
     buckets[i].choices = std::move(*choices);
-    buckets[i].parts = parts_of(buckets[i].program, b.options.interruptible && rows > kUndividedRows);
     b.stages[i].buckets.push_back(std::move(buckets[i]));
   }
   return Done{};
@@ -212,10 +199,8 @@ void plan_memory(Stage& stage, const RunOptions& o) {
   uint64_t most[kSlots] = {}, handed = 0;
   for (const Bucket& bucket : stage.buckets) {
     for (size_t s = 0; s < kSlots; s++) most[s] = std::max(most[s], bucket.program.slot_bytes[s]);
-    uint64_t here = bucket.program.slot_bytes[size_t(Slot::Step)] - bucket.step_bytes;
-    for (const gimbal_value& v : bucket.program.values)
-      if (v.slot == uint32_t(Slot::Output) && !stage.head) here += align_up(v.bytes, kAlignment);
-    handed = std::max(handed, here);
+    handed = std::max(handed, bucket.program.slot_bytes[size_t(Slot::Step)] - bucket.step_bytes +
+                                  bucket.program.slot_bytes[size_t(Slot::Output)] - bucket.output_bytes);
   }
   auto of = [&](Slot s) { return most[size_t(s)]; };
   MemoryPlan& m = stage.memory;
@@ -234,8 +219,8 @@ Status plan_scratch(Stage& stage) {
     return Done{};
   };
   for (const Bucket& bucket : stage.buckets)
-    for (const OpRange part : bucket.parts)
-      if (auto ok = add(part_of(bucket.program, part)); !ok) return ok;
+    for (const StagePart& part : bucket.parts)
+      if (auto ok = add(part_of(bucket.program, part.ops)); !ok) return ok;
   for (const TopLogitsProgram& l : stage.top)
     if (auto ok = add(l.program.view()); !ok) return ok;
   return Done{};
@@ -253,23 +238,6 @@ void plan_top(Stage& head, const RunOptions& o) {
   head.top = plan_top_logits(*head.device, *one, o.logit_rows, o.kernels, &head.memory.output);
 }
 
-Result<std::vector<Stage>> stages_of(std::span<const Placement> where, int layers) {
-  std::vector<Stage> stages;
-  int64_t next = 0;
-  for (size_t i = 0; i < where.size(); i++) {
-    const bool first = i == 0, last = i + 1 == where.size();
-    if (where[i].layers < 0)
-      return Error{Code::Usage, format("a device cannot hold {} layers", where[i].layers), ""};
-    if (where[i].layers || first || last)
-      stages.push_back({where[i].device, int(next), where[i].layers, first, last, where[i].why, {}, {}});
-    next += where[i].layers;
-  }
-  if (next != layers || stages.empty())
-    return Error{Code::Usage, format("{} layers are assigned to devices, but the model has {}", next, layers),
-                 "the numbers of layers must add up to the model's"};
-  return stages;
-}
-
 Result<Config> configure(const ModelSource& file, const RunOptions& options) {
   auto config = gimbal::configure(file, options.arch);
   if (config && options.first_layers > 0 && options.first_layers < config->layers) {
@@ -282,16 +250,6 @@ Result<Config> configure(const ModelSource& file, const RunOptions& options) {
 }  // namespace
 
 int default_context(const Config& c) { return std::min(c.context, kDefaultContext); }
-
-std::string contents(const Stage& p) {
-  std::string layers = p.layers == 1 ? format("layer {}", p.first_layer)
-                       : p.layers    ? format("layers {} to {}", p.first_layer, p.first_layer + p.layers - 1)
-                                     : "";
-  std::string all = p.embedding ? "the embedding" : "";
-  if (!layers.empty()) all += (all.empty() ? "" : p.head ? ", " : " and ") + layers;
-  if (p.head) all += (all.empty() ? "" : " and ") + std::string("the output head");
-  return all;
-}
 
 size_t ModelPlan::bucket_for(int rows, AdapterSet wanted) const {
   const std::vector<Bucket>& all = stages[0].buckets;  // by rising sets, and by rising rows in each
@@ -388,7 +346,9 @@ Result<ModelPlan> make_model_plan(const ModelSource& file, std::span<const Place
                                   const RunOptions& options) {
   auto config = configure(file, options);
   if (!config) return config.error();
-  auto stages = stages_of(where, config->layers);
+  auto rules = rules_of_tensors(file.tensors(), options.tensor_rules);
+  if (!rules) return rules.error();
+  auto stages = stages_of(where, config->layers, options.tensor_rules);
   if (!stages) return stages.error();
   ModelPlan b{file.path(), std::move(*config), options, {}, std::move(*stages)};
   b.file_bytes = file.file_bytes(), b.adapters = scales_at_start(file.tensors());
@@ -397,8 +357,8 @@ Result<ModelPlan> make_model_plan(const ModelSource& file, std::span<const Place
   const std::vector<AdapterSet> sets = adapter_sets(b.adapters.size());
   for (AdapterSet set : sets) {
     for (int rows = 1; rows < o.batch; rows *= 2)
-      if (auto ok = add_bucket(file, b, rows, set); !ok) return ok.error();
-    if (auto ok = add_bucket(file, b, o.batch, set); !ok) return ok.error();
+      if (auto ok = add_bucket(file, b, rows, set, *rules); !ok) return ok.error();
+    if (auto ok = add_bucket(file, b, o.batch, set, *rules); !ok) return ok.error();
   }
   if (auto ok = check_same_weights(b); !ok) return ok.error();
   for (Stage& stage : b.stages) {

@@ -11,9 +11,9 @@
 #include "device/device.h"
 #include "model/arch.h"
 #include "model/state.h"
-#include "program/op_range.h"
 #include "program/partition.h"
 #include "program/place.h"
+#include "runtime/tensor_rules.h"
 #include "runtime/top_logits.h"
 
 namespace gimbal {
@@ -47,6 +47,7 @@ struct RunOptions {
   bool keep_inputs = false;         // inputs of matrix products can be read after a step: Steps::watch_stages
   bool interruptible = false;       // a step of many rows can end between layers: Batch::go_on
   const ModelArch* arch = nullptr;  // instead of the file's architecture; outlives the plan and its model
+  std::vector<TensorRule> tensor_rules{};  // the first that a tensor matches decides
   // The plan of a model that will be loaded before this one: its memory is not free. Outlives this plan.
   const ModelPlan* beside = nullptr;
   // Bytes of free host memory that other processes will take.
@@ -71,12 +72,13 @@ struct Bucket {
   int rows;
   AdapterSet adapters;  // that its rows may use
   Program program;
-  std::vector<Choice> choices;             // the kernel of every op, with reasons
-  std::vector<StepInput> inputs;           // at the same offsets in every stage
-  uint64_t step_bytes = 0;                 // of the step's own data; transferred values follow
-  std::vector<Transfer> in;                // from earlier stages
-  std::optional<Value> outputs[kOutputs];  // in the last stage
-  std::vector<OpRange> parts{};            // of the program, computed one after the other
+  std::vector<Choice> choices;                  // the kernel of every op, with reasons
+  std::vector<StepInput> inputs;                // at the same offsets in every stage
+  uint64_t step_bytes = 0;                      // of the step's own data; transferred values follow
+  uint64_t output_bytes = 0;                    // of the model's outputs; likewise
+  std::optional<Value> outputs[kOutputs] = {};  // in the last stage
+  std::vector<StagePart> parts{};               // of the program, by rising turn
+  std::vector<int> rules{};  // of every op: the rule that moved it here; -1: none. Empty: none did
 };
 
 // The requested layers of one device. In a list, the first entry also has the embedding table, and the last
@@ -87,25 +89,30 @@ struct Placement {
   std::string why;  // for people; may be empty
 };
 
-// Consecutive layers on one device.
+// Consecutive layers on one device, or tensors that rules place there.
 struct Stage {
   const Device* device;  // outlives the plan
   int first_layer = 0, layers = 0;
   bool embedding = false, head = false;  // holds the embedding table; the output norm and head
-  std::string why;
-  std::vector<Bucket> buckets;  // by rising rows
-  MemoryPlan memory;
+  int moved_in = 0, moved_out = 0;       // tensors that rules bring here, and take from its layers
+  std::string why = {};
+  std::vector<Bucket> buckets = {};  // by rising rows
+  MemoryPlan memory = {};
   std::vector<TopLogitsProgram> top = {};         // by rising k; with the output head only
   std::shared_ptr<const PackedFile> packed = {};  // its packed weights: packed_weights.h
 };
 std::string contents(const Stage&);  // "the embedding and layers 0 to 3"
+// Has layers, or one of the two ends; no: it is there for rules only.
+inline bool has_layers(const Stage& s) { return s.layers || s.embedding || s.head; }
 
 struct ModelPlan {
   std::string source;  // names the file in errors: escaped
   Config config;
-  RunOptions options;             // context filled in
-  std::vector<StatePool> pools;   // the state of sequences
-  std::vector<Stage> stages;      // in the order in which a step passes them; at least one
+  RunOptions options;            // context filled in
+  std::vector<StatePool> pools;  // the state of sequences
+  // In the order of their layers; before them those that are there for rules. At least one. A step passes
+  // their parts by rising turn.
+  std::vector<Stage> stages;
   std::vector<float> adapters{};  // the scales of sequences that have none of their own, by LoRA adapter
   // Rows attend to later ones of their sequence, so a step must have all rows of it.
   bool whole_texts = false;
@@ -148,8 +155,9 @@ struct ModelPlan {
 // out of range.
 Result<ModelPlan> make_model_plan(const ModelSource& file, const Device& device, const RunOptions& options);
 // The same with the layers divided over a list of devices, in order; a device may occur more than once. Inner
-// entries with 0 layers are dropped. Errors: also Usage if the layers do not add up to the model's;
-// Unsupported for adapters of a weight that two devices would hold.
+// entries with 0 layers are dropped. RunOptions::tensor_rules move tensors from there. Errors: also Usage if
+// the layers do not add up to the model's, and for a rule that cannot be followed; Unsupported for adapters
+// of a weight that two devices would hold.
 Result<ModelPlan> make_model_plan(const ModelSource& file, std::span<const Placement> where,
                                   const RunOptions& options);
 

@@ -13,6 +13,13 @@ Steps::Steps(const ModelPlan& plan, std::vector<StageMemory>& memory)
     : plan_(plan),
       memory_(memory),
       sequences_(plan.pools, plan.options.sequences, plan.options.context, plan.options.batch) {
+  for (size_t bucket = 0; bucket < plan.stages[0].buckets.size(); bucket++) {
+    std::vector<Turn>& turns = turns_.emplace_back();
+    for (size_t stage = 0; stage < plan.stages.size(); stage++)
+      for (size_t part = 0; part < plan.stages[stage].buckets[bucket].parts.size(); part++)
+        turns.push_back({plan.stages[stage].buckets[bucket].parts[part].turn, stage, part});
+    std::sort(turns.begin(), turns.end(), [](const Turn& a, const Turn& b) { return a.turn < b.turn; });
+  }
   const auto rows = size_t(plan.options.logit_rows);
   for (const Stage& stage : plan.stages) staging_.emplace_back(stage.memory.step);
   rows_.reserve(size_t(plan.options.batch)), inputs_.reserve(size_t(plan.options.batch));
@@ -137,8 +144,11 @@ Status Steps::check(const Batch& batch, const Row& row) const {
 
 Status Steps::compute(const Batch& batch, size_t bucket, gimbal_step step) {
   write_inputs(batch, plan_.stages[0].buckets[bucket]);
-  for (size_t stage = 0; stage < plan_.stages.size(); stage++)
-    if (auto ok = run_stage(batch, stage, bucket, step); !ok) return ok;
+  const std::vector<Turn>& turns = turns_[bucket];
+  for (size_t i = 0; i < turns.size(); i++) {
+    if (i > 0 && batch.go_on && !batch.go_on(i, turns.size())) return cancelled();
+    if (auto ok = run_part(turns[i].stage, turns[i].part, bucket, step); !ok) return ok;
+  }
   output_ = {};
   output_.logits_ = logits_, output_.vocabulary_ = size_t(plan_.config.vocabulary);
   output_.hidden_ = hidden_, output_.width_ = size_t(plan_.width(Output::Hidden));
@@ -258,46 +268,35 @@ Status Steps::submit(const Device& device, StageMemory& memory, Executable& prog
   return device.wait();
 }
 
-// One upload, the computation, and a download for each later stage that takes values from this one.
-Status Steps::run_stage(const Batch& batch, size_t i, size_t bucket, gimbal_step step) {
-  const Stage& stage = plan_.stages[i];
-  StageMemory& memory = memory_[i];
-  uint64_t bytes = stage.buckets[bucket].step_bytes;
-  for (const Transfer& t : stage.buckets[bucket].in)
-    bytes = std::max(bytes, t.write_offset + uint64_t(t.moved(step)) * t.row_bytes);
-  if (auto ok = stage.device->write(memory.buffers[size_t(Slot::Step)], 0, staging_[i].data(), bytes); !ok)
-    return ok;
-  std::vector<Executable>& parts = memory.executables[bucket];
-  for (size_t part = 0; part < parts.size(); part++) {
-    if (part > 0 && batch.go_on && !batch.go_on(part, parts.size())) return cancelled();
-    if (auto ok = submit(*stage.device, memory, parts[part], step); !ok) return ok;
+// A download for each value that comes from another stage, one upload, and the computation.
+Status Steps::run_part(size_t stage, size_t part, size_t bucket, gimbal_step step) {
+  const Stage& here = plan_.stages[stage];
+  const Bucket& b = here.buckets[bucket];
+  // A stage's first part gets the step's own data, too. What lies between two values is written again: the
+  // host has the same bytes as the device.
+  uint64_t begin = part == 0 ? 0 : UINT64_MAX, end = part == 0 ? b.step_bytes : 0;
+  std::byte* staged = staging_[stage].data();
+  for (const Transfer& t : b.parts[part].in) {
+    const uint64_t bytes = uint64_t(t.moved(step)) * t.row_bytes;
+    if (bytes == 0) continue;
+    if (auto ok = plan_.stages[t.from].device->read(memory_[t.from].buffers[size_t(Slot::Output)],
+                                                    t.read_offset, staged + t.write_offset, bytes);
+        !ok)
+      return ok;
+    begin = std::min(begin, t.write_offset), end = std::max(end, t.write_offset + bytes);
+    if (watcher_) watcher_(stage, t.value, std::span(staging_[stage]).subspan(t.write_offset, bytes));
   }
-  if (stage_watcher_) {
-    const auto read = [&](uint16_t value, std::span<std::byte> bytes) {
-      const gimbal_value& v = stage.buckets[bucket].program.values[value];
-      return stage.device->read(memory.buffers[v.slot], v.offset, bytes.data(), bytes.size());
-    };
-    if (auto ok = stage_watcher_(i, bucket, step, read); !ok) return ok;
-  }
-  for (size_t to = i + 1; to < plan_.stages.size(); to++)
-    for (const Transfer& t : plan_.stages[to].buckets[bucket].in)
-      if (const int32_t rows = t.moved(step); t.from == i && rows > 0) {
-        if (auto ok = stage.device->read(memory.buffers[size_t(Slot::Output)], t.read_offset,
-                                         staging_[to].data() + t.write_offset, uint64_t(rows) * t.row_bytes);
-            !ok)
-          return ok;
-        if (watcher_) report(to, plan_.stages[to].buckets[bucket], t, rows);
-      }
-  return Done{};
-}
-
-void Steps::report(size_t stage, const Bucket& bucket, const Transfer& t, int32_t rows) const {
-  const std::vector<gimbal_value>& values = bucket.program.values;
-  for (size_t v = 0; v < values.size(); v++)
-    if (values[v].slot == uint32_t(Slot::Step) && values[v].offset == t.write_offset &&
-        bucket.program.info[v].root == v)
-      watcher_(stage, uint16_t(v),
-               std::span(staging_[stage]).subspan(t.write_offset, uint64_t(rows) * t.row_bytes));
+  StageMemory& memory = memory_[stage];
+  if (begin < end)
+    if (auto ok = here.device->write(memory.buffers[size_t(Slot::Step)], begin, staged + begin, end - begin);
+        !ok)
+      return ok;
+  if (auto ok = submit(*here.device, memory, memory.executables[bucket][part], step); !ok) return ok;
+  if (!stage_watcher_ || part + 1 < b.parts.size()) return Done{};
+  return stage_watcher_(stage, bucket, step, [&](uint16_t value, std::span<std::byte> bytes) {
+    const gimbal_value& v = b.program.values[value];
+    return here.device->read(memory.buffers[v.slot], v.offset, bytes.data(), bytes.size());
+  });
 }
 
 // Reads one of the outputs, of the rows that request it; adjacent rows together.

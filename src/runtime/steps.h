@@ -21,7 +21,7 @@ class Steps {
   // Both outlive it; `memory` has one element per stage of the plan.
   Steps(const ModelPlan& plan, std::vector<StageMemory>& memory);
 
-  // Called for each value that a stage passes to a later one, after the former has computed: the receiving
+  // Called for each value that passes from one stage to another, before the latter computes: the receiving
   // stage, the value's index in its program, and the rows, valid during the call.
   using TransferWatcher = std::function<void(size_t stage, uint16_t value, std::span<const std::byte> rows)>;
   void watch(TransferWatcher watcher) { watcher_ = std::move(watcher); }
@@ -59,15 +59,19 @@ class Steps {
   Status compute(const Batch&, size_t bucket, gimbal_step);
   Status copy_pages();
   void write_inputs(const Batch&, const Bucket&);
-  Status run_stage(const Batch&, size_t stage, size_t bucket, gimbal_step);
-  void report(size_t stage, const Bucket&, const Transfer&, int32_t rows) const;
+  Status run_part(size_t stage, size_t part, size_t bucket, gimbal_step);
   Status read(const Batch&, const Bucket&, Output, bool Wants::*wanted, std::vector<float>& to);
   Status read_states(const Bucket&, size_t rows);
   Status find_top(int k, gimbal_step);
   Status submit(const Device&, StageMemory&, Executable&, gimbal_step);
 
+  struct Turn {
+    size_t turn, stage, part;
+  };
+
   const ModelPlan& plan_;
   std::vector<StageMemory>& memory_;
+  std::vector<std::vector<Turn>> turns_;  // by bucket: the parts of all stages, in their order
   SequencePool sequences_;
   // By stage: the contents of its step slot, in the slot's layout. First the step's own data, the same for
   // all stages; then the values transferred from other stages.

@@ -66,5 +66,38 @@ TEST(GpuLayers, AreTheCpusWithoutAGpu) {
   EXPECT_EQ(gimbal({"plan", "--backend", "cpu", "--gpu-layers", "3", "--strict"}).code, 4);
 }
 
+TEST(OverrideTensor, IsNeverLeftOutInSilence) {
+  for (const Args& none : {Args{"--cpu-moe"}, {"-cmoe"}, {"--n-cpu-moe", "2"}, {"-ncmoe", "2"}}) {
+    const Ran r = gimbal(with({"plan"}, none));
+    EXPECT_EQ(r.code, 0) << r.err;
+    EXPECT_SAYS(r.err, "-cpu-moe");
+    EXPECT_SAYS(r.err, "has no effect: the model has no experts there");
+    EXPECT_EQ(gimbal(with({"plan", "--strict"}, none)).code, 2);
+  }
+  EXPECT_EQ(gimbal({"plan", "--n-cpu-moe", "0"}).err, "");
+  const Ran near = gimbal({"plan", "-ot", "ffn_upp=cpu"});
+  EXPECT_EQ(near.code, 2);
+  EXPECT_SAYS(near.err, "--override-tensor 'ffn_upp=cpu': no tensor of ");
+  EXPECT_SAYS(near.err, "near names: blk.0.ffn_up.weight, blk.1.ffn_up.weight");
+  const Ran absent = gimbal({"plan", "-ot", "ffn_up=cuda:9"});
+  EXPECT_EQ(absent.code, 4);
+  EXPECT_SAYS(absent.err, "devices of this machine: cpu:0");
+  for (const char* wrong : {"", "ffn_up", "=cpu", "ffn_up=", "ffn_up=cpu,", "(ffn_up=cpu"})
+    EXPECT_EQ(gimbal({"plan", "-ot", wrong}).code, 2) << wrong;
+}
+
+// On the CPU alone everything is where it was: the tokens and the plan.
+TEST(OverrideTensor, MayNameWhatIsThereAnyway) {
+  const Ran whole = gimbal(kStory),
+            named = gimbal(with(kStory, {"-ot", "blk\\.[0-2]\\.(attn|ffn)=CPU,norm=cpu:0"}));
+  EXPECT_EQ(named.code, 0) << named.err;
+  EXPECT_EQ(named.out, whole.out);
+  EXPECT_EQ(named.err, whole.err);
+  const Ran plan = gimbal({"plan", "--json", "--override-tensor", "ffn=cpu"});
+  EXPECT_EQ(json_of(plan)["placement"].size(), 1u);
+  EXPECT_EQ(json_of(plan)["devices"][0]["weights"],
+            json_of(gimbal({"plan", "--json"}))["devices"][0]["weights"]);
+}
+
 }  // namespace
 }  // namespace gimbal::test

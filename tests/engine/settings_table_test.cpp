@@ -35,6 +35,8 @@ const Reasons kEngineOptions = {
     {"backend_order", "backend_order"},
     {"gpu_layers", "gpu_layers"},
     {"split", "split"},
+    {"overrides", "override_tensor"},
+    {"experts_may_move", "n_cpu_moe"},
     {"strict", "strict"},
     {"allow_software_devices", "allow_software_devices"},
     {"refresh", "refresh"},
@@ -64,6 +66,7 @@ const Reasons kRunOptions = {
     {"keep_inputs", "absent: engine-internal, of importance matrices"},
     {"interruptible", "absent: engine-internal, of picture encoders"},
     {"arch", "draft"},
+    {"tensor_rules", "override_tensor"},
     {"beside", "draft"},
     {"promised", "absent: how processes of a server share memory"},
 };
@@ -159,6 +162,25 @@ TEST(EngineSettings, BecomeTheOptionsOfTheEngine) {
   EXPECT_EQ(f.kernel_config, "preset");
   ASSERT_EQ(f.lora.size(), 1u);
   EXPECT_EQ(f.lora[0].scale, 2);
+  d.override_tensor = {"a=CUDA1,b\\d=cpu", "c=rocm:2"}, d.n_cpu_moe = 3;
+  e = engine_options(d, m);
+  ASSERT_TRUE(e) << e.error().message;
+  ASSERT_EQ(e->overrides.size(), 4u);
+  EXPECT_EQ(e->overrides[0].device.id(), "cuda:1");
+  EXPECT_EQ(e->overrides[1].pattern, "b\\d");
+  EXPECT_EQ(e->overrides[2].device.id(), "rocm:2");
+  EXPECT_EQ(e->overrides[3].layers, 3);
+  EXPECT_TRUE(e->experts_may_move);
+  d.cpu_moe = true;
+  EXPECT_GT(engine_options(d, m)->overrides[3].layers, 1 << 24) << "all of them, whatever n_cpu_moe is";
+  d.cpu_moe = false, d.n_cpu_moe = 0;
+  EXPECT_EQ(engine_options(d, m)->overrides.size(), 3u);
+  EXPECT_FALSE(engine_options(d, m)->experts_may_move);
+  for (const char* wrong : {"", "exps", "=cpu", "exps=", "exps=cpu,", "exps=c pu", "(=cpu"}) {
+    d.override_tensor = {wrong};
+    EXPECT_STREQ(engine_options(d, m).error().field, "override_tensor") << wrong;
+  }
+  d.override_tensor = {};
   d.split = {{"cpu", -2}};
   EXPECT_STREQ(engine_options(d, m).error().field, "split");
   d.split = {{"", 1}};

@@ -39,6 +39,28 @@ inline void check_split_points(const std::string& backend, const std::string& op
   }
 }
 
+// Experts on the CPU, and attention there with the experts on the device: the CPU's bits.
+inline void check_experts(const std::string& backend, const std::string& options) {
+  const auto cpu = open_one("cpu", 0, "threads=1"), gpu = open_one(backend, 0, options);
+  const auto tokens = any_tokens(40);
+  for (const char* name : {"arch/gpt-oss", "more/arch/glm4moe"}) {
+    const ModelSource file = open_file(golden_dir() + "/" + name + ".gguf");
+    auto run = [&](const Device& layers, const std::vector<TensorRule>& rules) {
+      RunOptions o;
+      o.context = 128, o.batch = o.logit_rows = 32;
+      o.tensor_rules = rules;
+      auto m = load_placed(file, {{&layers, configure(file)->layers, ""}}, o);
+      if (m) return logits_of(**m, tokens, 33);
+      ADD_FAILURE() << m.error().message;
+      return std::vector<float>();
+    };
+    const auto want = run(*cpu, {});
+    EXPECT_EQ(bits_differ(want, run(*gpu, {{kExpertTensors, cpu.get(), ""}})), "") << name;
+    EXPECT_EQ(bits_differ(want, run(*gpu, {{"attn", cpu.get(), ""}})), "") << name;
+    EXPECT_EQ(bits_differ(want, run(*cpu, {{kExpertTensors, gpu.get(), ""}})), "") << name;
+  }
+}
+
 // Layer by layer, the bytes that live on the device are those of the plan, and of the layers that it says to
 // have there.
 inline void check_bytes(const std::string& backend, const std::string& options) {

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <random>
 
 #include "program/builder.h"
@@ -47,14 +48,14 @@ Recorded random_program(const Device& d, std::mt19937& r, int ops) {
   return {std::move(*done), in};
 }
 
-// Runs parts as a session does, and gives the rows of the last op.
-std::vector<float> run(const Device& d, std::vector<StageProgram> parts, const std::vector<float>& in,
+// Runs stages as a session does, part by part, and gives the rows of the last op.
+std::vector<float> run(const Device& d, std::vector<StageProgram> stages, const std::vector<float>& in,
                        int rows) {
   const gimbal_step step{rows, 0};
-  std::vector<std::array<Buffer, kSlots>> buffers(parts.size());
-  std::vector<float> out;
-  for (size_t i = 0; i < parts.size(); i++) {
-    Program& p = parts[i].program;
+  std::vector<std::array<Buffer, kSlots>> buffers(stages.size());
+  size_t turns = 0;
+  for (size_t i = 0; i < stages.size(); i++) {
+    Program& p = stages[i].program;
     EXPECT_TRUE(assign_kernels(p, d, {}));
     for (size_t s = 0; s < kSlots; s++) buffers[i][s] = std::move(*d.allocate(p.slot_bytes[s]));
     for (uint16_t id : p.weights) {
@@ -63,34 +64,46 @@ std::vector<float> run(const Device& d, std::vector<StageProgram> parts, const s
       EXPECT_TRUE(d.write(buffers[i][0], p.values[id].offset, w.data(), w.size() * 4));
     }
     EXPECT_TRUE(d.write(buffers[i][size_t(Slot::Step)], 0, in.data(), size_t(rows) * kWidth * 4));
-    for (const Transfer& h : parts[i].in) {
-      EXPECT_LT(h.from, i);
-      EXPECT_EQ(h.row_bytes, kWidth * 4u);
-      EXPECT_GE(h.write_offset, parts[i].step_bytes);
-      std::vector<char> moved(h.row_bytes * uint64_t(h.moved(step)));
-      EXPECT_TRUE(d.read(buffers[h.from][size_t(Slot::Output)], h.read_offset, moved.data(), moved.size()));
-      EXPECT_TRUE(d.write(buffers[i][size_t(Slot::Step)], h.write_offset, moved.data(), moved.size()));
-    }
-    if (p.ops.empty()) continue;
-    auto e = d.compile(p.view());
-    EXPECT_TRUE(e) << e.error().message;
-    gimbal_buffer* slots[kSlots];
-    for (size_t s = 0; s < kSlots; s++) slots[s] = buffers[i][s].handle();
-    EXPECT_TRUE(d.submit(*e, slots, kSlots, step));
-    EXPECT_TRUE(d.wait());
-    const gimbal_value& last = p.values[p.ops.back().out[0]];
-    if (i + 1 < parts.size()) continue;
-    EXPECT_EQ(last.slot, uint32_t(Slot::Output));
-    out.resize(size_t(rows) * kWidth);
-    EXPECT_TRUE(d.read(buffers[i][size_t(Slot::Output)], last.offset, out.data(), out.size() * 4));
+    turns += stages[i].parts.size();
   }
+  for (size_t turn = 0; turn < turns; turn++)
+    for (size_t i = 0; i < stages.size(); i++)
+      for (const StagePart& part : stages[i].parts) {
+        if (part.turn != turn) continue;
+        for (const Transfer& h : part.in) {
+          EXPECT_NE(h.from, i);
+          EXPECT_EQ(h.row_bytes, kWidth * 4u);
+          EXPECT_GE(h.write_offset, stages[i].step_bytes);
+          EXPECT_GE(h.read_offset, stages[h.from].output_bytes);
+          std::vector<char> moved(h.row_bytes * uint64_t(h.moved(step)));
+          EXPECT_TRUE(
+              d.read(buffers[h.from][size_t(Slot::Output)], h.read_offset, moved.data(), moved.size()));
+          EXPECT_TRUE(d.write(buffers[i][size_t(Slot::Step)], h.write_offset, moved.data(), moved.size()));
+        }
+        auto e = d.compile(part_of(stages[i].program, part.ops));
+        EXPECT_TRUE(e) << e.error().message;
+        gimbal_buffer* slots[kSlots];
+        for (size_t s = 0; s < kSlots; s++) slots[s] = buffers[i][s].handle();
+        EXPECT_TRUE(d.submit(*e, slots, kSlots, step));
+        EXPECT_TRUE(d.wait());
+      }
+  const Program& p = stages.back().program;
+  const gimbal_value& last = p.values[p.ops.back().out[0]];
+  EXPECT_EQ(last.slot, uint32_t(Slot::Output));
+  std::vector<float> out(size_t(rows) * kWidth);
+  EXPECT_TRUE(d.read(buffers.back()[size_t(Slot::Output)], last.offset, out.data(), out.size() * 4));
   return out;
 }
 
-TEST(Partition, PartsComputeWhatTheWholeDoes) {
+// Random programs, divided into four stages by `stage_of_op`, against the whole.
+struct Counts {
+  size_t transfers = 0, skipping = 0, back = 0;
+  uint64_t shared = 0;  // bytes of transferred values that lie where others lay before
+};
+Counts compare_stages(unsigned seed, const std::function<size_t(std::mt19937&, size_t last)>& stage_of_op) {
   const auto d = open_one("cpu", 0, "threads=1");
-  std::mt19937 r(3);
-  size_t handed = 0, skipped = 0;
+  std::mt19937 r(seed);
+  Counts counts;
   for (int round = 0; round < 60; round++) {
     const Recorded whole = random_program(*d, r, 12);
     std::vector<float> in(kRows * kWidth);
@@ -98,45 +111,71 @@ TEST(Partition, PartsComputeWhatTheWholeDoes) {
     const int rows = 1 + int(r() % kRows);
     const std::vector<size_t> all(whole.program.ops.size(), 0);
     const Device* one[] = {d.get()};
-    const auto want = run(*d, *partition(whole.program, all, one), in, rows);
-    ASSERT_EQ(want.size(), size_t(rows) * kWidth);
+    const auto want = run(*d, *partition(whole.program, {all}, one), in, rows);
+    EXPECT_EQ(want.size(), size_t(rows) * kWidth);
     EXPECT_TRUE(std::isfinite(want[0]));
 
-    std::vector<size_t> part;
-    size_t now = 0;
+    std::vector<size_t> stage;
     for (size_t i = 0; i < whole.program.ops.size(); i++)
-      part.push_back(now = std::min<size_t>(3, now + r() % 5 / 4));
-    part.back() = 3;  // the output is in the last one
+      stage.push_back(stage_of_op(r, stage.empty() ? 0 : stage.back()));
+    stage.back() = 3;  // the output is in the last one
     const Device* four[] = {d.get(), d.get(), d.get(), d.get()};
-    auto parts = partition(whole.program, part, four);
-    ASSERT_TRUE(parts) << parts.error().message;
+    auto stages = partition(whole.program, {stage}, four);
+    if (!stages) {
+      ADD_FAILURE() << stages.error().message;
+      break;
+    }
     size_t ops = 0;
-    for (size_t i = 0; i < parts->size(); i++) {
-      ops += (*parts)[i].program.ops.size();
-      EXPECT_EQ((*parts)[i].step_bytes, whole.program.slot_bytes[size_t(Slot::Step)]);
-      EXPECT_EQ((*parts)[i].program.layer.size(), (*parts)[i].program.ops.size());
-      handed += (*parts)[i].in.size();
-      for (const Transfer& h : (*parts)[i].in) skipped += h.from + 1 < i;
+    for (size_t i = 0; i < stages->size(); i++) {
+      const StageProgram& s = (*stages)[i];
+      ops += s.program.ops.size();
+      EXPECT_EQ(s.step_bytes, whole.program.slot_bytes[size_t(Slot::Step)]);
+      EXPECT_EQ(s.program.layer.size(), s.program.ops.size());
+      uint64_t passed = 0;
+      for (const StagePart& part : s.parts)
+        for (const Transfer& h : part.in) {
+          counts.transfers++, counts.skipping += h.from + 1 < i, counts.back += h.from > i;
+          passed += kRows * kWidth * 4;
+        }
+      const uint64_t taken = s.program.slot_bytes[size_t(Slot::Step)] - s.step_bytes;
+      EXPECT_LE(taken, passed);
+      counts.shared += passed - taken;
     }
     EXPECT_EQ(ops, whole.program.ops.size()) << "every op once";
-    EXPECT_EQ(bits_differ(want, run(*d, std::move(*parts), in, rows)), "") << "round " << round;
+    EXPECT_EQ(bits_differ(want, run(*d, std::move(*stages), in, rows)), "") << "round " << round;
   }
-  EXPECT_GT(handed, 100u);
-  EXPECT_GT(skipped, 20u) << "no value skipped a part: the test tests less than it says";
+  return counts;
 }
 
-TEST(Partition, PartsInTheWrongOrderAreRefused) {
+TEST(Partition, StagesInTheOrderOfTheOpsComputeWhatTheWholeDoes) {
+  const Counts c =
+      compare_stages(3, [](std::mt19937& r, size_t last) { return std::min<size_t>(3, last + r() % 5 / 4); });
+  EXPECT_GT(c.transfers, 100u);
+  EXPECT_GT(c.skipping, 20u) << "no value skipped a part: the test tests less than it says";
+  EXPECT_EQ(c.back, 0u);
+}
+
+TEST(Partition, StagesInAnyOrderComputeWhatTheWholeDoes) {
+  const Counts c = compare_stages(13, [](std::mt19937& r, size_t) { return r() % 4; });
+  EXPECT_GT(c.transfers, 1000u);
+  EXPECT_GT(c.back, 300u);
+  EXPECT_GT(c.shared, 0u) << "no two values shared memory";
+}
+
+TEST(Partition, ResultsAreInTheLastStageAndStagesExist) {
   const auto d = open_one("cpu", 0, "threads=1");
   std::mt19937 r(4);
   const Recorded whole = random_program(*d, r, 3);
   std::vector<size_t> part(whole.program.ops.size(), 1);
   part.back() = 0;
   const Device* two[] = {d.get(), d.get()};
-  auto no = partition(whole.program, part, two);
+  auto no = partition(whole.program, {part}, two);
+  ASSERT_FALSE(no);
+  EXPECT_EQ(no.error().code, Code::Unsupported) << no.error().message;
+  part.assign(part.size(), 7);
+  no = partition(whole.program, {part}, two);
   ASSERT_FALSE(no);
   EXPECT_EQ(no.error().code, Code::Failed);
-  part.assign(part.size(), 7);
-  EXPECT_FALSE(partition(whole.program, part, two));
 }
 
 TEST(Partition, APartLargerThanAnyDeviceIsRefused) {
@@ -146,7 +185,7 @@ TEST(Partition, APartLargerThanAnyDeviceIsRefused) {
   whole.program.values[whole.input.id].bytes = uint64_t(1) << 61;
   const std::vector<size_t> part(whole.program.ops.size(), 0);
   const Device* one[] = {d.get()};
-  auto no = partition(whole.program, part, one);
+  auto no = partition(whole.program, {part}, one);
   ASSERT_FALSE(no);
   EXPECT_EQ(no.error().code, Code::OutOfMemory);
   EXPECT_EQ(no.error().message.find("the part of the model for device cpu:0: 'in' (f32[32, 4]) needs "), 0u)
@@ -168,7 +207,7 @@ TEST(Partition, WeightsAreLaidOutForTheirDevice) {
   const std::vector<size_t> part = {0, 1};
   const auto cpu = open_one("cpu", 0, "threads=1");
   const Device* devices[] = {packing.get(), cpu.get()};
-  auto parts = partition(whole, part, devices);
+  auto parts = partition(whole, {part}, devices);
   ASSERT_TRUE(parts);
   for (size_t i = 0; i < 2; i++) {
     const Program& program = (*parts)[i].program;
@@ -180,6 +219,30 @@ TEST(Partition, WeightsAreLaidOutForTheirDevice) {
     EXPECT_EQ(v.bytes, packed.value_or(kWidth * kWidth * 4));
   }
   EXPECT_EQ((*parts)[0].program.values[(*parts)[0].program.weights[0]].bytes, 1000u * kWidth);
+}
+
+// Two products of one value on two devices: the quantized value does not cross, both devices quantize.
+TEST(Partition, AQuantizationIsComputedWhereItIsRead) {
+  const auto d = open_one("cpu", 0, "threads=1");
+  ProgramBuilder p(*d, kRows, 1);
+  const Value x = p.rows_input("in", DType::F32, kWidth);
+  const auto matrix = [&](const char* name) { return p.matrix(name, Shape(DType::Q8_0, {kWidth, kWidth})); };
+  const Value h = p.scale(x, 2);
+  const Value a = p.linear(matrix("a"), h), b = p.linear(matrix("b"), h);
+  p.output(p.add(a, b));
+  const Program whole = *std::move(p).finish();
+  std::vector<size_t> stage;
+  for (const gimbal_op& op : whole.ops) stage.push_back(whole.output(op).name == "b" ? 0 : 1);
+  const Device* two[] = {d.get(), d.get()};
+  auto stages = partition(whole, {stage}, two);
+  ASSERT_TRUE(stages) << stages.error().message;
+  for (const StageProgram& s : *stages) {
+    EXPECT_EQ(std::count_if(s.program.ops.begin(), s.program.ops.end(),
+                            [](const gimbal_op& op) { return OpKind(op.kind) == OpKind::Quantize; }),
+              1);
+    for (const StagePart& part : s.parts)
+      for (const Transfer& t : part.in) EXPECT_EQ(t.row_bytes, kWidth * 4u) << "as f32";
+  }
 }
 
 }  // namespace

@@ -37,10 +37,15 @@ class Explain final : public Command {
     Json buckets = Json::array();
     for (size_t which : b.distinct_buckets()) {
       std::vector<ExplainedOp> ops;
-      for (const Stage& stage : b.stages)
-        for (ExplainedOp& op : explain_ops(*stage.device, stage.buckets[which].program,
-                                           stage.buckets[which].choices, b.options.kernels))
-          ops.push_back(std::move(op));
+      for (const Stage& stage : b.stages) {
+        const Bucket& bucket = stage.buckets[which];
+        std::vector<ExplainedOp> here =
+            explain_ops(*stage.device, bucket.program, bucket.choices, b.options.kernels);
+        for (size_t i = 0; i < here.size(); i++) {
+          here[i].moved = with_options(moved_by(b, bucket, i));
+          ops.push_back(std::move(here[i]));
+        }
+      }
       buckets.push_back({{"purpose", which == b.bucket_for(1) ? one : several},
                          {"rows", b.stages[0].buckets[which].rows},
                          {"ops", report_json(ops)}});
@@ -98,8 +103,10 @@ class Explain final : public Command {
     int ops = 0;
   };
 
+  // `moved`: of every op, with_options(moved_by()); empty: none was moved.
   static std::vector<Group> groups(const Device& d, const Program& program,
-                                   const std::vector<Choice>& choices, const KernelPreference& wish) {
+                                   const std::vector<Choice>& choices, const KernelPreference& wish,
+                                   const std::vector<std::string>& moved) {
     std::vector<Group> all;
     for (size_t i = 0; i < program.ops.size(); i++) {
       const gimbal_op& op = program.ops[i];
@@ -107,6 +114,7 @@ class Explain final : public Command {
       Group g{format("{} {}", info(OpKind(op.kind)).name, info(DType(program.values[op.in[0]].dtype)).name),
               why_chosen(c, wish), alternatives(d, rejections(program, op, d, wish)), d.kernel(c.kernel).name,
               1};
+      if (!moved.empty() && !moved[i].empty()) g.why += format("; on {} by {}", d.id(), moved[i]);
       auto same = std::find_if(all.begin(), all.end(), [&](const Group& o) {
         return o.op == g.op && o.kernel == g.kernel && o.why == g.why && o.others == g.others;
       });
@@ -147,27 +155,37 @@ class Explain final : public Command {
     const Device& d = *stage.device;
     if (b.split()) {
       uint64_t given = 0;
-      for (const Transfer& h : bucket.in) given += h.row_bytes;
-      print(format("{}: {}{}\n", bold(d.id()), contents(stage),
-                   given ? format(", after {} per token through the host", human_bytes(given)) : ""));
+      size_t times = 0;
+      for (const StagePart& part : bucket.parts) {
+        for (const Transfer& h : part.in) given += h.row_bytes;
+        times += !part.in.empty();
+      }
+      print(format("{}: {}{}{}\n", bold(d.id()), contents(stage),
+                   given ? format(", after {} per token through the host", human_bytes(given)) : "",
+                   times > 1 ? format(" in {} transfers", times) : ""));
     }
-    print_ops(d, bucket.program, bucket.choices, b.options.kernels);
+    std::vector<std::string> moved;
+    for (size_t i = 0; i < bucket.rules.size(); i++) moved.push_back(with_options(moved_by(b, bucket, i)));
+    print_ops(d, bucket.program, bucket.choices, b.options.kernels, moved);
   }
 
   void print_ops(const Device& d, const Program& program, const std::vector<Choice>& choices,
-                 const KernelPreference& wish) const {
+                 const KernelPreference& wish, const std::vector<std::string>& moved = {}) const {
     if (all_) {
-      Table t("lllll");
+      const bool any = std::any_of(moved.begin(), moved.end(), [](auto& m) { return !m.empty(); });
+      Table t(any ? "llllll" : "lllll");
       for (size_t i = 0; i < program.ops.size(); i++) {
         const gimbal_op& op = program.ops[i];
-        t.row({printable(program.output(op).name), info(OpKind(op.kind)).name,
-               to_string(program.output(op).shape), d.kernel(choices[i].kernel).name,
-               why_chosen(choices[i], wish)});
+        std::vector<std::string> row = {printable(program.output(op).name), info(OpKind(op.kind)).name,
+                                        to_string(program.output(op).shape), d.kernel(choices[i].kernel).name,
+                                        why_chosen(choices[i], wish)};
+        if (any) row.push_back(printable(moved[i]));
+        t.row(row);
       }
       print(t.text("  "));
       return;
     }
-    for (const Group& g : groups(d, program, choices, wish))
+    for (const Group& g : groups(d, program, choices, wish, moved))
       print(format("  {}, {} op{}: {}, {}\n{}", g.op, g.ops, g.ops == 1 ? "" : "s", bold(g.kernel), g.why,
                    dim(g.others)));
   }

@@ -24,9 +24,9 @@ struct Loaded {
   std::unique_ptr<Tokenizer> tokenizer;
 };
 
-// Ignores the device choice in `options`: backend, device, backend_order, gpu_layers, split. Errors: those
-// of the file and of Loader::load; NoBackend if device `index` does not exist or computes wrong results.
-// are, and when the device computes wrong.
+// Ignores the device choice in `options`: backend, device, backend_order, gpu_layers, split, overrides.
+// Errors: those of the file and of Loader::load; NoBackend if device `index` does not exist or computes wrong
+// results. are, and when the device computes wrong.
 Result<Loaded> load_on(const gimbal_backend& table, const Source&, int index, const EngineOptions& options,
                        const EventSink& events = {});
 

@@ -47,7 +47,8 @@ std::optional<Error> option_of_another_build(const std::string& option, const st
     return Error{Code::Usage,
                  format("{} is about computing on the CPU, and {} computes on a GPU alone", option, self),
                  format("leave it out, or use {}, or `gimbal`", program_name("cpu"))};
-  if (one_of(option, {"--backend", "--gpu-backend", "--gpu-layers", "--strict", "--allow-software-devices"}))
+  if (one_of(option, {"--backend", "--gpu-backend", "--gpu-layers", "--cpu-moe", "--n-cpu-moe",
+                      "--override-tensor", "--strict", "--allow-software-devices"}))
     return Error{Code::Usage,
                  format("{} chooses between backends, and {} holds only '{}'", option, self, backend),
                  "leave it out, or use `gimbal`, which takes every backend there is"};

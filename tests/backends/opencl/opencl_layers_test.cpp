@@ -7,6 +7,7 @@ namespace gimbal::test {
 namespace {
 
 TEST(OpenclLayers, GiveTheBitsOfTheCpu) { check_split_points("opencl", device_options()); }
+TEST(OpenclLayers, ExpertsElsewhereGiveTheBitsOfTheCpu) { check_experts("opencl", device_options()); }
 TEST(OpenclLayers, HaveTheBytesOfThePlan) { check_bytes("opencl", device_options()); }
 
 }  // namespace

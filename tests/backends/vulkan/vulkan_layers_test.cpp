@@ -7,6 +7,7 @@ namespace gimbal::test {
 namespace {
 
 TEST(VulkanLayers, GiveTheBitsOfTheCpu) { check_split_points("vulkan", device_options()); }
+TEST(VulkanLayers, ExpertsElsewhereGiveTheBitsOfTheCpu) { check_experts("vulkan", device_options()); }
 TEST(VulkanLayers, HaveTheBytesOfThePlan) { check_bytes("vulkan", device_options()); }
 
 }  // namespace
