@@ -384,20 +384,21 @@ void plan_select_rows(OpPlan& o) {
 void plan_attention(OpPlan& o) {
   const gimbal_value &q = o.in(0), &keys = o.in(1), &values = o.in(2), &pages = o.in(5);
   LaunchOf<attention_params> l(o);
-  l.p.distances = int32_t(o.op.param.i[3]);
-  l.p.has_seen = o.op.inputs > 6, l.p.has_sinks = o.op.inputs > 7 && l.p.distances == 0;
+  const bool has_seen = o.op.inputs > 6, has_added = o.op.inputs > 7;
+  const auto distances = int32_t(o.op.param.i[3]);
+  l.p.distances = has_added && distances == 0 ? -1 : distances;  // -1: sinks
   l.p.q_at = l.bind(q), l.p.keys_at = l.bind(keys), l.p.values_at = l.bind(values);
-  if (l.p.has_seen) l.bind_both(o.in(3), l.p.position_at, o.in(6), l.p.seen_at);
+  if (has_seen) l.bind_both(o.in(3), l.p.position_at, o.in(6), l.p.seen_at);
   else l.p.position_at = l.bind(o.in(3));
   l.p.sequence_at = l.bind(o.in(4)), l.p.pages_at = l.bind(pages);
-  l.p.added_at = o.op.inputs > 7 ? l.bind(o.in(7)) : l.bind_nothing();
+  l.p.added_at = has_added ? l.bind(o.in(7)) : l.bind_nothing();
   l.p.y_at = l.bind(o.out());
   l.p.head_dim = uint32_t(q.dim[0]), l.p.heads = uint32_t(q.dim[1]), l.p.kv_heads = uint32_t(keys.dim[1]);
   l.p.value_dim = uint32_t(values.dim[0]);
   l.p.alibi_heads = std::bit_floor(l.p.heads);
   l.p.cap = float(o.op.param.f[1]);
   l.p.alibi = float(o.op.param.f[2]) * -0.693147181f / float(l.p.alibi_heads);
-  l.p.window = int32_t(o.op.param.i[1]), l.p.sequence_pages = uint32_t(pages.dim[0]),
+  l.p.window = has_seen ? -1 : int32_t(o.op.param.i[1]), l.p.sequence_pages = uint32_t(pages.dim[0]),
   l.p.scale = float(o.op.param.f[0]);
   l.p.key_words = uint32_t(packing::cache_head_bytes(DType(keys.dtype), true, keys.dim[0]) / 4);
   l.p.value_words = uint32_t(packing::cache_head_bytes(DType(values.dtype), false, values.dim[0]) / 4);
