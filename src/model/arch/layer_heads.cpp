@@ -50,8 +50,13 @@ void record_step35(Recorder& m) {
   Hyperparameters& h = m.hyper;
   const int window = window_size(m);
   // Layers without a window rotate half as many values.
-  const int near_rotated = h.count("rope.dimension_count_swa", m.config.rotated),
-            far_rotated = m.config.rotated / 2;
+  int near_rotated = h.count("rope.dimension_count_swa", m.config.rotated);
+  const int far_rotated = m.config.rotated / 2;
+  if (near_rotated > m.config.head_dim) {
+    h.fail(Code::Malformed, format("step35.rope.dimension_count_swa {} exceeds a head's {} values",
+                                   near_rotated, m.config.head_dim));
+    near_rotated = m.config.rotated;
+  }
   const Value far_angles =
       m.rope({.rotated = far_rotated, .base = m.config.rope_base, .divisors = near_rotated / 2});
   const Value near_angles = m.rope({.rotated = near_rotated,
