@@ -345,6 +345,9 @@ ARCHS = {
     "nemotron": {"keys": LAYER, "head": HEAD_LN + "; output d v", "sizes": dict(rot="hd // 4 * 2"),
                  "blocks": {NORM + "attn_norm: d; " + ATTENTION + "; ffn_norm d; ffn_norm: d; ffn_up d f; ffn_down f d": "True"}},
     "arcee": decoder(NORM + ATTENTION + "; ffn_norm d; ffn_up d f; ffn_down f d", keys=LENGTHS, sizes=dict(hd="24")),
+    "apertus": decoder(NORM + ATTENTION + QK_NORM + "; ffn_norm d; ffn_up d f; ffn_down f d", keys={
+        **LENGTHS, "/xielu.alpha_p": "[0.5 + 0.3 * j for j in range(l)]", "/xielu.alpha_n": "[0.4 - 0.2 * j for j in range(l)]",
+        "/xielu.beta": "[0.5 for j in range(l)]", "/xielu.eps": "[-1e-6 for j in range(l)]"}, sizes=dict(hd="24")),
     "olmo": {"keys": {**LAYER, "attention.clamp_kqv": "1.5"}, "head": "token_embd d v", "blocks": {ATTENTION + "; " + GLU: "True"}},
     "exaone": decoder(NORM + ATTENTION + "; " + FFN, HEAD + "; rope_freqs rot//2"),
     "minicpm3": decoder(NORM + "attn_q_a d 40; attn_q_a_norm 40; attn_q_b 40 h*(dn+rot); attn_kv_a_mqa d r+rot; attn_kv_a_norm r; "

@@ -163,6 +163,25 @@ TEST(Arch, RefusesWhatMakesNoSense) {
       {"mpt, clamp below 0", as("mpt", number("attention.clamp_kqv", -1)), Code::Malformed, {"clamp_kqv"}},
       {"bloom without its norm", as("bloom", [](TinyLlama&) {}), Code::Malformed, {"token_embd_norm"}},
       {"falcon without biases", as("falcon", no_norm), Code::Malformed, {"attn_norm.bias"}},
+      {"apertus without numbers of its activation",
+       as("apertus", [](TinyLlama&) {}),
+       Code::Malformed,
+       {"xielu.eps", "1 layers"}},
+      {"apertus with numbers for two layers",
+       as("apertus",
+          [](TinyLlama& s) {
+            s.keys["xielu.eps"] = {kArray, le<uint32_t>(kF32) + le<uint64_t>(2) + le(0.f) + le(0.f)};
+          }),
+       Code::Malformed,
+       {"xielu.eps", "1 layers"}},
+      {"apertus with a bound far below 0",
+       as("apertus",
+          [](TinyLlama& s) {
+            for (const char* key : {"alpha_p", "alpha_n", "beta", "eps"})
+              s.keys[std::string("xielu.") + key] = {kF32, le(-1.f)};
+          }),
+       Code::Unsupported,
+       {"xielu.eps", "-1", "layer 0"}},
       {"phi2 without biases", as("phi2", no_norm), Code::Malformed, {"attn_norm.bias"}},
       {"olmo, clamp below 0", as("olmo", number("attention.clamp_kqv", -1)), Code::Malformed, {"clamp_kqv"}},
       {"baichuan of an unknown size",
