@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "calibration/product_inputs.h"
 #include "engine/engine.h"
 #include "engine/settings.h"
 #include "engine/tensor_places.h"
@@ -149,6 +150,7 @@ TEST_F(Experts, ThePlanCountsEachByteWhereItIsTaken) {
   EXPECT_EQ(on_cpu.writes - cpu_before.writes, 10 * n);
   EXPECT_EQ(on_cpu.reads - cpu_before.reads, 10 * n);
   EXPECT_EQ(on_gpu.writes - gpu_before.writes, 10 * (n + 1)) << "and the step's own data";
+  EXPECT_EQ(on_gpu.reads - gpu_before.reads, 10 * (2 * n + 1)) << "rows and routes, and the logits";
 }
 
 TEST_F(Experts, EachOpElsewhereHasItsReason) {
@@ -171,6 +173,33 @@ TEST_F(Experts, EachOpElsewhereHasItsReason) {
     }
     EXPECT_EQ(products, 3u) << "gate, up and down of one layer";
   }
+}
+
+// Importance matrices are made of them (calibration/product_inputs.h): each device quantizes for itself.
+TEST_F(Experts, InputsOfProductsAreReadableBeforeQuantization) {
+  size_t quantized = 0;
+  for (const char* name : {"arch/gpt-oss", "more/arch/glm4moe"}) {  // the latter has a shared expert, too
+    const ModelSource file = model(name);
+    RunOptions o = options({experts(cpu_.get())});
+    o.keep_inputs = true;
+    const auto divided = make_model_plan(file, *gpu_, o);
+    o.tensor_rules.clear();
+    const auto whole = make_model_plan(file, *gpu_, o);
+    ASSERT_TRUE(divided && whole);
+    for (size_t bucket = 0; bucket < whole->stages[0].buckets.size(); bucket++) {
+      size_t products = 0;
+      for (const Stage& stage : divided->stages) {
+        const Program& p = stage.buckets[bucket].program;
+        for (const gimbal_op& op : p.ops) quantized += OpKind(op.kind) == OpKind::Quantize;
+        for (const ProductInput& in : product_inputs(p)) {
+          products++;
+          EXPECT_EQ(DType(p.values[in.values].dtype), DType::F32) << p.info[in.values].name;
+        }
+      }
+      EXPECT_EQ(products, product_inputs(whole->stages[0].buckets[bucket].program).size());
+    }
+  }
+  EXPECT_GT(quantized, 0u) << "nothing was quantized: the test tests less than it says";
 }
 
 TEST_F(Experts, RulesThatCannotBeFollowedAreErrors) {
