@@ -13,18 +13,21 @@ namespace {
 // Names in which the beginning of a word of the pattern is found, for an error that no name matches it.
 std::vector<std::string> near_names(const std::string& pattern, const TensorTable& tensors) {
   constexpr size_t kMost = 4, kShortest = 3;
-  std::vector<std::string> words(1), all;
-  for (const char c : pattern)
-    if (std::isalnum(uint8_t(c)) || c == '_') words.back() += c;
-    else words.emplace_back();
+  std::vector<std::string_view> words;
+  std::vector<std::string> all;
+  for (size_t at = 0, end; at < pattern.size(); at = end + 1) {
+    end = at;
+    while (end < pattern.size() && (std::isalnum(uint8_t(pattern[end])) || pattern[end] == '_')) end++;
+    words.push_back(std::string_view(pattern).substr(at, end - at));
+  }
   std::stable_sort(words.begin(), words.end(), [](auto& a, auto& b) { return a.size() > b.size(); });
   auto add = [&](std::string_view part) {
     for (const StoredTensor& t : tensors)
       if (all.size() < kMost && t.name.find(part) != t.name.npos) all.emplace_back(t.name);
     return !all.empty();
   };
-  for (std::string word : words)
-    for (; word.size() >= kShortest; word.pop_back())
+  for (std::string_view word : words)
+    for (; word.size() >= kShortest; word.remove_suffix(1))
       if (add(word)) return all;
   add("");  // any names are better than none
   return all;

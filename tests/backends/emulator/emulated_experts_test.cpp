@@ -276,7 +276,7 @@ class OverridesOfTheEngine : public testing::Test {
     m.context = 128, m.batch = 16;
     auto options = engine_options(d, m);
     if (!options) return options.error();
-    engine_ = std::make_unique<Engine>(registry_, std::move(*options), [this](const Event& e) {
+    engine_ = std::make_unique<gimbal::Engine>(registry_, std::move(*options), [this](const Event& e) {
       if (const auto* u = std::get_if<event::Unfulfilled>(&e))
         told_.push_back(std::string(u->field) + ": " + u->message);
       if (const auto* f = std::get_if<Fallback>(&e)) told_.push_back(f->what);
@@ -291,7 +291,7 @@ class OverridesOfTheEngine : public testing::Test {
     d.backend = "emulator", d.device = 0, d.allow_software_devices = true, d.verify = Verify::Never;
     return d;
   }
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<gimbal::Engine> engine_;
 };
 
 TEST_F(OverridesOfTheEngine, PlaceTensorsAndSayWhy) {
