@@ -127,7 +127,9 @@ TEST(DenseFolders, GiveLlamaCppsLogits) {
   const std::vector<Published> all = {
       {.golden = "phi2",
        .type = "phi",
-       .config = {{"hidden_act", "gelu_new"}, {"layer_norm_eps", 1e-5}},
+       .config = {{"hidden_act", "gelu_new"},
+                  {"layer_norm_eps", 1e-5},
+                  {"partial_rotary_factor", 0.34}},  // 4 of 12 values
        .names = kPhi},
       {.golden = "nemotron-biases",
        .type = "nemotron",
