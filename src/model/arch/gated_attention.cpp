@@ -8,7 +8,7 @@
 namespace gimbal::arch {
 namespace {
 
-constexpr int kPeriod = 4;
+constexpr int kGatedPeriod = 4;
 constexpr float kBehindEpsilon = 1e-8f;  // of Muse Glimmer's norms behind the blocks
 
 Value gated_attention(Recorder& m, const Attention& a, std::optional<Value> angles, RopePairs pairs,
@@ -37,9 +37,9 @@ void record_afmoe(Recorder& m) {
   Value x = token_embedding(m, float(std::sqrt(double(m.config.width))));
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
-    const bool is_near = has_window(m, i, kPeriod);
+    const bool is_near = has_window(m, i, kGatedPeriod);
     std::optional<Value> angles;
-    if ((i + 1) % kPeriod != 0) angles = is_near ? near_angles : far_angles;
+    if ((i + 1) % kGatedPeriod != 0) angles = is_near ? near_angles : far_angles;
     const Value y =
         gated_attention(m, is_near ? near : far, angles, RopePairs::Halves, rms_norm(m, "attn_norm", x));
     x = p.add(x, rms_norm(m, "post_attention_norm", y));
@@ -61,7 +61,7 @@ void record_muse_glimmer(Recorder& m) {
   Value x = p.norm(token_embedding(m), NormKind::Rms, m.config.norm_epsilon);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
-    const bool is_near = has_window(m, i, kPeriod);
+    const bool is_near = has_window(m, i, kGatedPeriod);
     const Value y = gated_attention(m, is_near ? near : far, is_near ? std::optional(angles) : std::nullopt,
                                     RopePairs::Adjacent, rms_norm(m, "attn_norm", x));
     x = p.add(x, behind("post_attention_norm", y));

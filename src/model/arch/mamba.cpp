@@ -22,8 +22,6 @@ Value first(Recorder& m, Value x) {
 }
 Value second(Recorder& m, Value x) { return mamba2_mixer(m, x); }
 
-Status without_attention(const Metadata&, const TensorTable&, Config&) { return Done{}; }
-
 }  // namespace
 
 extern const ModelArch mamba, mamba2;

@@ -6,6 +6,9 @@
 
 namespace gimbal::arch {
 
+// ModelArch::configure of models whose files have no keys of attention.
+inline Status without_attention(const Metadata&, const TensorTable&, Config&) { return Done{}; }
+
 // The layer's attention, by attention.head_count and attention.head_count_kv of that layer; nullopt if it
 // has no key heads.
 std::optional<Attention> attention_of_layer(Recorder&, int layer);

@@ -108,8 +108,6 @@ Value qwen_mix(Recorder& m, Value x) {
 
 void record_rwkv6_in_qwen(Recorder& m) { record_rwkv_in_llama(m, qwen_mix); }
 
-Status without_attention(const Metadata&, const TensorTable&, Config&) { return Done{}; }
-
 }  // namespace
 
 extern const ModelArch rwkv6, rwkv6qwen2;

@@ -74,8 +74,6 @@ void record_arwkv7(Recorder& m) {
   record_rwkv_in_llama(m, [&](Recorder& m, Value x) { return time_mix(m, x, first); });
 }
 
-Status without_attention(const Metadata&, const TensorTable&, Config&) { return Done{}; }
-
 }  // namespace
 
 extern const ModelArch rwkv7, arwkv7;

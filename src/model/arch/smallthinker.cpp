@@ -7,19 +7,19 @@
 namespace gimbal::arch {
 namespace {
 
-constexpr int kPeriod = 4;
-constexpr int kWindow = 4096;
+constexpr int kThinkerPeriod = 4;
+constexpr int kThinkerWindow = 4096;
 
 void record_smallthinker(Recorder& m) {
   ProgramBuilder& p = m.p;
   // 0 is the window of models without any, all of whose layers are rotated; another one is not in files.
   const int window = m.hyper.count("attention.sliding_window", 0, 0);
-  if (window != 0 && window != kWindow)
+  if (window != 0 && window != kThinkerWindow)
     m.hyper.fail(
         Code::Unsupported,
         format("smallthinker.attention.sliding_window is {}; this version computes windows of {}, or "
                "none (0)",
-               window, kWindow));
+               window, kThinkerWindow));
   const Attention far = attention(m);
   Attention near = far;
   near.window = window;
@@ -33,9 +33,10 @@ void record_smallthinker(Recorder& m) {
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
     const Value scores = project(m, "ffn_gate_inp", experts.count, x);
-    const bool is_near = window && has_window(m, i, kPeriod, FarLayer::First);
+    const bool is_near = window && has_window(m, i, kThinkerPeriod, FarLayer::First);
     Heads h = project_heads(m, far, rms_norm(m, "attn_norm", x));
-    if (!window || i % kPeriod != 0) h = rotated(m, h, is_near ? near_angles : far_angles, RopePairs::Halves);
+    if (!window || i % kThinkerPeriod != 0)
+      h = rotated(m, h, is_near ? near_angles : far_angles, RopePairs::Halves);
     x = p.add(x, project(m, "attn_output", m.config.width, attend(m, is_near ? near : far, h)));
     x = p.add(x, mixture(m, experts, rms_norm(m, "ffn_norm", x), scores));
   }
