@@ -59,7 +59,7 @@ void record_bert(Recorder& m) {
   m.output(Output::Hidden, ranked(m, wanted(m, x)));
 }
 
-void record_rotated(Recorder& m, Value (*feed_forward)(Recorder&, Value)) {
+void record_rotated_encoder(Recorder& m, Value (*feed_forward)(Recorder&, Value)) {
   const Attention a = all_seen(m);
   const Value angles = rope_table(m);
   Value x = first_embedding(m, false);
@@ -72,11 +72,11 @@ void record_rotated(Recorder& m, Value (*feed_forward)(Recorder&, Value)) {
 }
 
 void record_nomic_bert(Recorder& m) {
-  record_rotated(m, [](Recorder& m, Value y) { return glu(m, y); });
+  record_rotated_encoder(m, [](Recorder& m, Value y) { return glu(m, y); });
 }
 
 void record_jina_bert_v3(Recorder& m) {
-  record_rotated(m, [](Recorder& m, Value y) { return mlp(m, y, OpKind::Gelu); });
+  record_rotated_encoder(m, [](Recorder& m, Value y) { return mlp(m, y, OpKind::Gelu); });
 }
 
 // Files have a gate of its own, one before the rows of ffn_up, or none.
@@ -105,7 +105,7 @@ void record_jina_bert_v2(Recorder& m) {
 
 // Experts without a gate, in every n-th layer from the second one on.
 void record_nomic_bert_moe(Recorder& m) {
-  record_rotated(m, [](Recorder& m, Value y) {
+  record_rotated_encoder(m, [](Recorder& m, Value y) {
     const int period = m.hyper.count("moe_every_n_layers", 0, 0);
     if (period == 0 || m.current_layer() % period != 1) return mlp(m, y, OpKind::Gelu);
     const Experts e = read_experts(m, {.normalised = false});

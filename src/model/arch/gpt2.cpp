@@ -44,16 +44,16 @@ void record_gpt2(Recorder& m) {
   record_like_gpt2(m, x, attention(m), {}, as_they_are);
 }
 
-void record_rotated(Recorder& m, Kind kind) {
+void record_rotated_decoder(Recorder& m, Kind kind) {
   const Value angles = rope_table(m);
   record_like_gpt2(m, token_embedding(m), attention(m), kind,
                    [&](const Heads& h) { return rotated(m, h, angles, RopePairs::Halves); });
 }
 
-void record_starcoder2(Recorder& m) { record_rotated(m, {}); }
+void record_starcoder2(Recorder& m) { record_rotated_decoder(m, {}); }
 // The 4B and its children have biases in norms only.
-void record_nemotron(Recorder& m) { record_rotated(m, {Bias::Optional, OpKind::SquaredRelu}); }
-void record_jais2(Recorder& m) { record_rotated(m, {.activation = OpKind::SquaredRelu}); }
+void record_nemotron(Recorder& m) { record_rotated_decoder(m, {Bias::Optional, OpKind::SquaredRelu}); }
+void record_jais2(Recorder& m) { record_rotated_decoder(m, {.activation = OpKind::SquaredRelu}); }
 
 void record_bloom(Recorder& m) {
   Attention a = attention(m);
