@@ -43,12 +43,18 @@ class LaunchOf {
 
   void after_those_before() { launch_.after_all = true; }
 
-  // Two values of a slot that are small and lie near each other: a device binds few things.
-  void bind_both(const gimbal_value& a, uint32_t& a_at, const gimbal_value& b, uint32_t& b_at) {
-    const uint64_t begin = std::min(a.offset, b.offset),
-                   end = std::max(a.offset + a.bytes, b.offset + b.bytes);
-    const uint32_t at = bind(a.slot, begin, end - begin);
-    a_at = at + uint32_t((a.offset - begin) / 4), b_at = at + uint32_t((b.offset - begin) / 4);
+  // Values of a slot that are small and lie near each other, and where each begins in the binding: a device
+  // binds few things, and bindings must not overlap (WebGPU).
+  struct Near {
+    const gimbal_value& value;
+    uint32_t& at;
+  };
+  void bind_together(std::initializer_list<Near> all) {
+    uint64_t begin = UINT64_MAX, end = 0;
+    for (const Near& n : all)
+      begin = std::min(begin, n.value.offset), end = std::max(end, n.value.offset + n.value.bytes);
+    const uint32_t at = bind(all.begin()->value.slot, begin, end - begin);
+    for (const Near& n : all) n.at = at + uint32_t((n.value.offset - begin) / 4);
   }
 
   // The rows that a value's extent gives the step, `at_once` to a group; `each`: groups for one.
@@ -300,7 +306,7 @@ void plan_selective_scan(OpPlan& o) {
   const gimbal_value &x = o.in(0), &b = o.in(3);
   l.p.x_at = l.bind(x), l.p.step_at = l.bind(o.in(1)), l.p.a_at = l.bind(o.in(2)), l.p.b_at = l.bind(b);
   l.p.c_at = l.bind(o.in(4));
-  l.bind_both(o.in(6), l.p.sequence_at, o.in(7), l.p.pages_at);
+  l.bind_together({{o.in(6), l.p.sequence_at}, {o.in(7), l.p.pages_at}});
   l.p.state_at = l.bind(o.in(5)), l.p.y_at = l.bind(o.out());
   l.p.head_dim = uint32_t(x.dim[0]), l.p.heads = uint32_t(x.dim[1]);
   l.p.size = uint32_t(b.dim[0]), l.p.groups = uint32_t(b.dim[1]), l.p.by_place = o.in(2).dim[0] != x.dim[1];
@@ -313,7 +319,7 @@ void plan_delta_rule(OpPlan& o) {
   const gimbal_value &q = o.in(0), &v = o.in(2);
   l.p.q_at = l.bind(q), l.p.k_at = l.bind(o.in(1)), l.p.v_at = l.bind(v);
   l.p.rate_at = l.bind(o.in(3)), l.p.decay_at = l.bind(o.in(4));
-  l.bind_both(o.in(6), l.p.sequence_at, o.in(7), l.p.pages_at);
+  l.bind_together({{o.in(6), l.p.sequence_at}, {o.in(7), l.p.pages_at}});
   l.p.state_at = l.bind(o.in(5)), l.p.y_at = l.bind(o.out());
   l.p.keys = uint32_t(q.dim[0]), l.p.few = uint32_t(q.dim[1]);
   l.p.values = uint32_t(v.dim[0]), l.p.heads = uint32_t(v.dim[1]);
@@ -328,7 +334,7 @@ void plan_gated_rule(OpPlan& o) {
   l.p.q_at = l.bind(q), l.p.decay_at = l.bind(o.in(1)), l.p.k_at = l.bind(o.in(2)), l.p.v_at = l.bind(v);
   l.p.erases = o.op.inputs > 7;
   l.p.erase_at = l.p.erases ? l.bind(o.in(7)) : l.bind_nothing();
-  l.bind_both(o.in(5), l.p.sequence_at, o.in(6), l.p.pages_at);
+  l.bind_together({{o.in(5), l.p.sequence_at}, {o.in(6), l.p.pages_at}});
   l.p.state_at = l.bind(o.in(4)), l.p.y_at = l.bind(o.out());
   l.p.keys = uint32_t(q.dim[0]), l.p.heads = uint32_t(q.dim[1]);
   l.p.values = uint32_t(v.dim[0]), l.p.few = uint32_t(v.dim[1]);
@@ -388,9 +394,12 @@ void plan_attention(OpPlan& o) {
   const auto distances = int32_t(o.op.param.i[3]);
   l.p.distances = has_added && distances == 0 ? -1 : distances;  // -1: sinks
   l.p.q_at = l.bind(q), l.p.keys_at = l.bind(keys), l.p.values_at = l.bind(values);
-  if (has_seen) l.bind_both(o.in(3), l.p.position_at, o.in(6), l.p.seen_at);
-  else l.p.position_at = l.bind(o.in(3));
-  l.p.sequence_at = l.bind(o.in(4)), l.p.pages_at = l.bind(pages);
+  if (has_seen)
+    l.bind_together({{o.in(3), l.p.position_at},
+                     {o.in(4), l.p.sequence_at},
+                     {pages, l.p.pages_at},
+                     {o.in(6), l.p.seen_at}});
+  else l.bind_together({{o.in(3), l.p.position_at}, {o.in(4), l.p.sequence_at}, {pages, l.p.pages_at}});
   l.p.added_at = has_added ? l.bind(o.in(7)) : l.bind_nothing();
   l.p.y_at = l.bind(o.out());
   l.p.head_dim = uint32_t(q.dim[0]), l.p.heads = uint32_t(q.dim[1]), l.p.kv_heads = uint32_t(keys.dim[1]);
