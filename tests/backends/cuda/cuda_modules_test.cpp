@@ -117,7 +117,7 @@ TEST(Ptx, IsTakenByTheAssembler) {
       const bool known = is_known_to_spill(k.name, architecture);
       EXPECT_EQ(WIFEXITED(status) && WEXITSTATUS(status) == 0, !known)
           << k.name << " for " << architecture << ": " << said;
-      if (known) EXPECT_NE(said.find("12 bytes spill stores"), std::string::npos) << said;
+      if (known) { EXPECT_NE(said.find("12 bytes spill stores"), std::string::npos) << said; }
     }
     taken++;
   }
