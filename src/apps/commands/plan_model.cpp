@@ -38,14 +38,14 @@ Result<Planned> plan_model(const std::string& model, const CommonOptions& common
 
 std::vector<std::string> placement_lines(const PlannedModel& p) {
   const ModelPlan& b = p.plan;
+  const auto why = [&](const Stage& s) { return s.why.empty() ? p.opened.why : with_options(s.why); };
   if (!b.split()) {
     const Stage& only = b.stages[0];
-    return {format("all {} layers on {} ({})", b.config.layers, only.device->id(),
-                   only.why.empty() ? p.opened.why : with_options(only.why))};
+    return {format("all {} layers on {} ({})", b.config.layers, only.device->id(), why(only))};
   }
   std::vector<std::string> lines;
   for (const Stage& stage : b.stages)
-    lines.push_back(format("{} on {} ({})", contents(stage), stage.device->id(), with_options(stage.why)));
+    lines.push_back(format("{} on {} ({})", contents(stage), stage.device->id(), why(stage)));
   return lines;
 }
 

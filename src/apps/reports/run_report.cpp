@@ -63,7 +63,8 @@ std::string run_stats(const LoadedModel& loaded, const Generated& g, uint64_t se
   Table t("ll");
   if (b.split()) {
     for (const Stage& p : b.stages)
-      t.row({"device", format("{}: {} ({})", p.device->id(), contents(p), with_options(p.why))});
+      t.row({"device", format("{}: {} ({})", p.device->id(), contents(p),
+                              p.why.empty() ? reason_of(loaded.opened) : with_options(p.why))});
   } else {
     const Device& d = b.device();
     const gimbal_device_info about = d.describe();
