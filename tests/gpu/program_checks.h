@@ -116,6 +116,23 @@ inline void check_layers_by_number(const std::string& backend, const Environment
   }
 }
 
+// The experts of a mixture on the CPU: the same tokens, and a reason for each device.
+inline void check_experts_on_the_cpu(const std::string& backend, const Environment& drivers) {
+  const Environment e = with_cache(drivers);
+  const Args run{"run",      golden_dir() + "/arch/gpt-oss.gguf",
+                 "--tokens", "1,5,9,12",
+                 "-n",       "8",
+                 "--greedy", "--print-tokens",
+                 "--quiet"};
+  const Args moved{"--backend", backend, "--allow-software-devices", "--cpu-moe"};
+  const Ran there = gimbal_with(with(run, moved), e);
+  EXPECT_EQ(there.code, 0) << there.err;
+  EXPECT_EQ(there.out, gimbal_with(with(run, {"--backend", "cpu"}), e).out);
+  const Ran plan = gimbal_with(with({"plan", run[1]}, moved), e);
+  EXPECT_SAYS(plan.out, " on cpu:0 (--cpu-moe)\n");
+  EXPECT_SAYS(plan.out, format(" on {}:0 (asked for)\n", backend));
+}
+
 // Nothing of PATH is needed: the libraries are opened, no tool is run.
 inline void check_without_path(const std::string& backend, const Environment& drivers) {
   Environment e = with_cache(drivers);

@@ -48,6 +48,7 @@ TEST(OpenclProgram, UsesADeviceThatIsAskedFor) {
   check_asked_for("opencl", all[0].software, kDrivers);
 }
 TEST(OpenclProgram, HasLayersByNumber) { check_layers_by_number("opencl", kDrivers); }
+TEST(OpenclProgram, KeepsExpertsOnTheCpu) { check_experts_on_the_cpu("opencl", kDrivers); }
 TEST(OpenclProgram, NeedsNothingOfThePath) { check_without_path("opencl", kDrivers); }
 TEST(OpenclProgram, FindsADriverThatArrives) {
   check_driver_arrives("opencl", {{"OCL_ICD_VENDORS", "/nonexistent"}}, kDrivers);

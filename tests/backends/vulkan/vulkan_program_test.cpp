@@ -52,6 +52,7 @@ TEST(VulkanProgram, UsesADeviceThatIsAskedFor) {
   check_asked_for("vulkan", all[0].software, kDrivers);
 }
 TEST(VulkanProgram, HasLayersByNumber) { check_layers_by_number("vulkan", kDrivers); }
+TEST(VulkanProgram, KeepsExpertsOnTheCpu) { check_experts_on_the_cpu("vulkan", kDrivers); }
 TEST(VulkanProgram, NeedsNothingOfThePath) { check_without_path("vulkan", kDrivers); }
 TEST(VulkanProgram, FindsADriverThatArrives) {
   check_driver_arrives("vulkan", {{"VK_DRIVER_FILES", "/nonexistent.json"}}, kDrivers);
