@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Looks at a build without features (`cmake --preset minimal`): it is as small as docs/building.md promises, computes a text, and refuses what it
-lacks by the name of the feature.
+"""Checks a build without features (`cmake --preset minimal`): its size stays below the limit of docs/building.md, it computes a text, and each
+refusal names the absent feature.
 
 Usage: minimal.py BUILD_FOLDER
 """

@@ -176,7 +176,7 @@ def peer_embedding(peer, path, tokens):
 
 
 def write_golden(name, peer, folder):
-    """What the peer says of a file with plain weights: tests/data/peer/architectures/<name>.json."""
+    """Writes the peer's answers to a file with plain weights: tests/data/peer/architectures/<name>.json."""
     sizes, keys, tensors = contents(name, 0)
     tensors = [(n, d, *plain_weights.range_of(n, d)) for n, d in tensors]
     path = os.path.join(folder, "plain.gguf")

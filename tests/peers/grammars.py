@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from suites import Tally, source
+from suites import Tally, llama_cpp
 
 # Raw texts, texts, characters, comments, words, and single signs of C++.
 TOKEN = re.compile(r'''R"(?P<mark>[^(\s]*)\((?P<raw>.*?)\)(?P=mark)"|"(?P<text>(?:[^"\\]|\\.)*)"|'(?:[^'\\]|\\.)*'|//[^\n]*|/\*.*?\*/|(?P<word>\w+)|(?P<sign>\S)''', re.S)
@@ -125,9 +125,7 @@ def main():
     words = [word for word in sys.argv[1:] if word != "-v"]
     if not 1 <= len(words) <= 2:
         sys.exit(__doc__)
-    folder = source("llama-cpp", words[1] if len(words) > 1 else None)
-    if os.path.isdir(os.path.join(folder, "vendor/llama.cpp")):
-        folder = os.path.join(folder, "vendor/llama.cpp")
+    folder = llama_cpp(*words[1:])
     program, tally = Program(words[0]), Tally("grammars", "-v" in sys.argv)
     integration(program, os.path.join(folder, "tests/test-grammar-integration.cpp"), tally)
     conversions(program, os.path.join(folder, "tests/test-json-schema-to-grammar.cpp"), tally)

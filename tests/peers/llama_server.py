@@ -17,7 +17,7 @@ import tempfile
 import tomllib
 import xml.etree.ElementTree as XML
 
-from suites import HERE, ROOT, Tally, source
+from suites import HERE, ROOT, Tally, llama_cpp
 
 
 def without_lines(folder):
@@ -108,9 +108,7 @@ def main():
     parser.add_argument("--slow", action="store_true", help="also the tests that the suite marks as slow")
     parser.add_argument("-v", action="store_true", help="print every case")
     arguments = parser.parse_args()
-    suite = source("llama-cpp", arguments.suite)
-    if os.path.isdir(os.path.join(suite, "vendor/llama.cpp")):
-        suite = os.path.join(suite, "vendor/llama.cpp")
+    suite = llama_cpp(arguments.suite)
     gimbal, code = os.path.abspath(arguments.gimbal), 0
     for name in ("llama-server", "llama-server-without-lines"):
         with tempfile.TemporaryDirectory() as folder:

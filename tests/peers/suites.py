@@ -44,6 +44,13 @@ def source(name, given=None):
     return folder
 
 
+def llama_cpp(given=None):
+    """llama.cpp's tree: a checkout, or where the package of its Python binding has it."""
+    folder = source("llama-cpp", given)
+    vendored = os.path.join(folder, "vendor/llama.cpp")
+    return vendored if os.path.isdir(vendored) else folder
+
+
 def deviations(suite):
     """The entries of deviations.toml for a suite: lists of `case` and `found`, regular expressions, with `kind` and `reason`."""
     with open(os.path.join(HERE, "deviations.toml"), "rb") as file:

@@ -8,7 +8,7 @@ import glob
 import os
 import sys
 
-from suites import ROOT, Tally, source
+from suites import ROOT, Tally, llama_cpp
 
 sys.path.insert(0, os.path.join(ROOT, "tests/template"))
 import oracle_test as oracle  # noqa: E402
@@ -18,9 +18,7 @@ def main():
     words = [word for word in sys.argv[1:] if word != "-v"]
     if not 1 <= len(words) <= 2:
         sys.exit(__doc__)
-    folder = source("llama-cpp", words[1] if len(words) > 1 else None)
-    if os.path.isdir(os.path.join(folder, "vendor/llama.cpp")):
-        folder = os.path.join(folder, "vendor/llama.cpp")
+    folder = llama_cpp(*words[1:])
     conversations = list(oracle.conversations(int(os.environ.get("GIMBAL_ORACLE_CONVERSATIONS", "20"))))
     env, tally = oracle.environment(), Tally("chat-templates", "-v" in sys.argv)
     for path in sorted(glob.glob(os.path.join(folder, "models/templates/*.jinja"))):

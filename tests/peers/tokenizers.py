@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-from suites import Tally, source
+from suites import Tally, llama_cpp
 
 BETWEEN = b"\n__ggml_vocab_test__\n"
 
@@ -18,9 +18,7 @@ def main():
     words = [word for word in sys.argv[1:] if word != "-v"]
     if not 1 <= len(words) <= 2:
         sys.exit(__doc__)
-    folder = source("llama-cpp", words[1] if len(words) > 1 else None)
-    if os.path.isdir(os.path.join(folder, "vendor/llama.cpp")):
-        folder = os.path.join(folder, "vendor/llama.cpp")
+    folder = llama_cpp(*words[1:])
     tally = Tally("tokenizers", "-v" in sys.argv)
     for path in sorted(glob.glob(os.path.join(folder, "models/ggml-vocab-*.gguf"))):
         if not os.path.exists(path + ".inp"):

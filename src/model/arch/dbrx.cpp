@@ -8,15 +8,14 @@ namespace {
 void record_dbrx(Recorder& m) {
   ProgramBuilder& p = m.p;
   const Attention a = attention(m);
-  const auto limit = float(m.hyper.positive("attention.clamp_kqv"));
+  m.hyper.positive("attention.clamp_kqv");  // for clamped(), which does without
   const Value angles = rope_table(m);
   const Experts experts = read_experts(m);
-  auto clamped = [&](Value v) { return p.map(OpKind::Clamp, v, limit); };
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
     Heads h = project_heads(m, a, layer_norm(m, "attn_norm", x));
-    h = rotated(m, {clamped(h.q), clamped(h.k), clamped(h.v)}, angles, RopePairs::Halves);
+    h = rotated(m, clamped(m, h), angles, RopePairs::Halves);
     x = p.add(x, project(m, "attn_output", m.config.width, attend(m, a, h)));
     x = p.add(x, mixture(m, experts, layer_norm(m, "attn_output_norm", x)));
   }
