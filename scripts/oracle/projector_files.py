@@ -1,4 +1,4 @@
-"""What a projector file (mmproj) of each family holds, as data for scripts/oracle/projectors.py. Widths are tiny, and odd
+"""The keys and tensors of a projector file (mmproj) of each family, as data for scripts/oracle/projectors.py. Widths are tiny, and odd
 where a family allows it. A description is a dict:
   projector  its name in files; keys: below clip.vision. (or clip.audio., with sound=True); flags: below clip.
   sizes      w width, h heads, hd of a head, f feed-forward, l blocks, p patch, m merge, t width of a row for the text model
@@ -112,7 +112,7 @@ FAMILIES = {
 FAMILIES["minicpmv-2.5"] = {**FAMILIES["minicpmv"], "file": "minicpmv", "cases": [TWO],
                             "flags": {**FAMILIES["minicpmv"]["flags"], "minicpmv_version": 2}}
 
-# What the vocabulary of the text models has behind that of the stories.
+# Tokens of the text models behind the vocabulary of the stories.
 CONTROL = (["<|image>", "<image|>", "<|image_start|>", "<|image_end|>", "<|img_thumbnail|>", "<|begin_of_image|>", "<|end_of_image|>", "<image>",
             "</image>", "<slice>", "</slice>", "<|media_start|>", "<|media_end|>", "<|IMAGE_START|>", "<|IMAGE_END|>", "<|im_start|>",
             "<|im_end|>", "<|audio_bos|>", "<|audio_eos|>", "[BEGIN_AUDIO]"]

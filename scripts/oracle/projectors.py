@@ -178,7 +178,7 @@ def draw_large(path):
 # ---- llama.cpp
 
 def build(mtmd, peer):
-    """Compiles the driver and what it needs of mtmd, some minutes the first time; returns the program."""
+    """Compiles the driver and its parts of mtmd, which takes minutes the first time. Returns the program."""
     if not os.path.exists(mtmd):
         install.run(["git", "clone", "--quiet", os.path.join(peer.folder, "gitRelease.bundle"), mtmd], "reading the peer's sources")
     sources = [os.path.join(mtmd, "tools", "mtmd", name + ".cpp") for name in ("clip", "mtmd", "mtmd-audio", "mtmd-image")]
@@ -260,7 +260,7 @@ def their_logits(program, peer, text, chunks):
 
 
 def add_logits(case, program, peer, text):
-    """What their text model makes of our rows, and how it goes on."""
+    """Logits and greedy tokens of their text model behind our rows."""
     values = np.frombuffer(base64.b64decode(case["embedding_ref64"]), "<f4").reshape(-1, case["embedding_width"])
     chunks, at, kept = [], 0, []
     for chunk in case["chunks"]:
@@ -380,7 +380,7 @@ def make_case(name, case, tensors, ask_theirs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="families; all of them if none")
-    parser.add_argument("--mtmd", metavar="DIR", help="a clone of llama.cpp's sources, for what is compiled; made if there is none")
+    parser.add_argument("--mtmd", metavar="DIR", help="a clone of llama.cpp's sources to compile from; made if it is missing")
     parser.add_argument("--update", action="store_true", help="write the data to tests/data/peer/vision")
     options = parser.parse_args()
     peer = install.install(os.path.join(ROOT, "build", "compare"), print)

@@ -83,8 +83,7 @@ Result<bool> Loader::verify(const PlannedModel& p, bool anew) {
     auto host = devices_.open_host();
     if (!host) continue;  // without the CPU backend there is no reference
     RunOptions run = record_.run_options();
-    run.tensor_rules =
-        p.plan.options.tensor_rules;  // the device may have no kernel for what they take from it
+    run.tensor_rules = p.plan.options.tensor_rules;  // the device may lack kernels for the moved ops
     auto right = verifier_.check_layers(*p.source.file, d, **host, run);
     // Both at once may exceed a device that takes only a part of the model.
     if (right || right.error().code == Code::OutOfMemory) continue;
