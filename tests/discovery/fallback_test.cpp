@@ -8,10 +8,9 @@
 
 #include "base/file.h"
 #include "discovery/registry.h"
+#include "support/coverage.h"
 #include "support/fake_backend.h"
 #include "support/fake_plugins.h"
-
-extern "C" void __gcov_dump(void) __attribute__((weak));  // where coverage is measured
 
 namespace gimbal {
 namespace {
@@ -29,9 +28,7 @@ struct Machine {
   BackendPlaces places() const {
     BackendPlaces p;
     p.folders = {folder.path()}, p.cache_file = folder.path() + "/cache/backends.json";
-    p.probe = {patience, [] {
-                 if (__gcov_dump) __gcov_dump();
-               }};
+    p.probe = {patience, test::write_coverage};
     return p;
   }
   // Looks into the folder when it is first used.

@@ -19,9 +19,8 @@
 #include "base/format.h"
 #include "device/device.h"
 #include "discovery/report_wire.h"
+#include "support/coverage.h"
 #include "support/fake_plugins.h"
-
-extern "C" void __gcov_dump(void) __attribute__((weak));  // where coverage is measured
 
 namespace gimbal {
 namespace {
@@ -30,9 +29,7 @@ using test::PluginFolder;
 using namespace std::chrono_literals;
 
 // Long, for a machine may be busy; only what hangs waits for its limit.
-const ProbeSettings kPatient{120s, [] {
-                               if (__gcov_dump) __gcov_dump();
-                             }};
+const ProbeSettings kPatient{120s, test::write_coverage};
 
 ProbeTask task(const std::string& backend, const std::string& path) {
   return {backend, [path] { return Library::open(path); }, ""};
@@ -346,7 +343,8 @@ TEST(Probe, FromAProcessWhoseThreadsLoadPlugins) {
   SKIP_WHERE_BUSY_THREADS_DO_NOT_SURVIVE_FORK();
   // Every indirect call that gcov counts looks up a thread-local variable of the plugin, under the loader's
   // own lock and outside of LoaderLock.
-  if (__gcov_dump) GTEST_SKIP() << "code that gcov counts takes the loader's lock in every call of a plugin";
+  if (test::coverage_measured())
+    GTEST_SKIP() << "code that gcov counts takes the loader's lock in every call of a plugin";
   PluginFolder folder;
   const std::string path = folder.put("cuda", "hardware");
   std::atomic<bool> stop{false};

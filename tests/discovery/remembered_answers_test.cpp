@@ -15,9 +15,8 @@
 #include "device/reason.h"
 #include "discovery/depends.h"
 #include "discovery/registry.h"
+#include "support/coverage.h"
 #include "support/fake_plugins.h"
-
-extern "C" void __gcov_dump(void) __attribute__((weak));  // where coverage is measured
 
 namespace gimbal {
 namespace {
@@ -48,9 +47,7 @@ class RememberedAnswersTest : public testing::Test {
   BackendPlaces places() const {
     BackendPlaces p;
     p.folders = {folder_.path()}, p.answers_file = file_;
-    p.probe = {120s, [] {
-                 if (__gcov_dump) __gcov_dump();
-               }};
+    p.probe = {120s, test::write_coverage};
     return p;
   }
   std::string settings(const std::string& told) const {
