@@ -74,10 +74,7 @@ struct OneRow256 {
   static constexpr int kStride = 8 / W::sharing;                           // from a strand to the next
   static constexpr int kInEighth = W::columns < 32 ? 32 / W::columns : 1;  // groups
   static constexpr int kGroups = 256 / W::columns;
-  // Lines to prefetch in a block: kEach in each of its steps, and a further one in the first steps of an
-  // eighth.
-  static constexpr int kLines = (parts.end + parts.head_step + 63) / 64, kEach = kLines / (8 * kStride);
-  static constexpr int lines_before(int e) { return 8 * kEach * e + kLines % (8 * kStride) * e / kStride; }
+  static constexpr int kLines = (parts.end + parts.head_step + 63) / 64;
 
   // The initial sum of group h of eighth e: the correction for the codes' zero point.
   template <int E>
@@ -123,12 +120,10 @@ struct OneRow256 {
   template <int E>
   static inline void eighth(const uint8_t* block, const uint8_t* ahead, const uint8_t* a, int e, I* part,
                             I* sums) {
-    constexpr int line = lines_before(E), further = line + 8 * kEach, n = lines_before(E + 1) - further;
     for (int h = 0; h < kInEighth; h++) {
       begin<E, 0>(a, e, h, part);
       for (int i = h * 8 / kInEighth; i < (h + 1) * 8 / kInEighth; i++) {
-        for (int j = 0; j < kEach; j++) fetch_line(ahead, line + kEach * i + j);
-        if (i < n) fetch_line(ahead, further + i);
+        fetch_lines(ahead, kLines * (8 * e + i) / (8 * kStride), kLines * (8 * e + i + 1) / (8 * kStride));
         step<E, 0>(block, a, e, i, part);
       }
       if (W::columns < 256 || e + 1 == kStride) end<E, 0>(e, h, part, sums);
@@ -157,14 +152,6 @@ struct OneRow256 {
     }
     return acc;
   }
-  // The number of tiles. The compiler must not know it, or it writes the code of a block out for each of
-  // them.
-  template <int Tiles>
-  static inline int loops() {
-    int n = Tiles;
-    if constexpr (Tiles > 1) asm("" : "+r"(n));
-    return n;
-  }
   // Tiles side by side, block by block.
   template <int Tiles>
   static inline void tiles(const uint8_t* const (&tile)[Tiles], const uint8_t* a, int32_t columns,
@@ -172,7 +159,8 @@ struct OneRow256 {
     const int64_t head = gimbal::cpu::head_bytes(parts, columns / 256);
     for (F& t : total) t = splat(0.f);
     for (int32_t b = 0; b < columns / 256; b++, a += x.bytes)
-      for (int i = 0, n = loops<Tiles>(); i < n; i++)
+#pragma GCC unroll 1
+      for (int i = 0; i < Tiles; i++)
         // Prefetches evenly through the tile, including its head.
         total[i] = add(total[i], block(tile[i] + b * parts.unit_step, tile[i] + head + b * parts.end,
                                        tile[i] + b * (parts.end + parts.head_step), a));

@@ -21,8 +21,7 @@ template <int Bytes, int Locality = 2>
 inline void fetch_ahead(const uint8_t* p) {
   for (int i = 0; i < Bytes; i += 64) __builtin_prefetch(p + kAhead + i, 0, Locality);
 }
-// Prefetches line n, counted from p; or lines `from` to `to` - 1.
-inline void fetch_line(const uint8_t* p, int n) { __builtin_prefetch(p + kAhead + 64 * n, 0, 2); }
+// Prefetches lines `from` to `to` - 1, counted from p.
 inline void fetch_lines(const uint8_t* p, int from, int to) {
-  for (int i = from; i < to; i++) fetch_line(p, i);
+  for (int i = from; i < to; i++) __builtin_prefetch(p + kAhead + 64 * i, 0, 2);
 }
