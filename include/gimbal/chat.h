@@ -40,11 +40,12 @@ enum class ToolChoice {
 struct ChatOptions : TextOptions {
   std::vector<Tool> tools;
   ToolChoice tool_choice = ToolChoice::Auto;
-  std::string tool;            // with Required: the name of the tool to call; empty: any
-  bool parallel_calls = true;  // several calls in one answer
-  bool think = true;           // if the model can; false requests none
-  std::string effort;          // of thinking, if the template supports it: "low", "medium", "high"
-  int reasoning_budget = -1;   // the most tokens of thinking; then the answer must begin; -1: no limit
+  std::string tool;                // with Required: the name of the tool to call; empty: any
+  bool parallel_calls = true;      // several calls in one answer
+  bool think = true;               // if the model can; false requests none
+  std::string template_variables;  // more variables of the chat template: a JSON object; empty: none
+  std::string effort;              // of thinking, if the template supports it: "low", "medium", "high"
+  int reasoning_budget = -1;       // the most tokens of thinking; then the answer must begin; -1: no limit
 };
 
 struct ChatPrompt {

@@ -79,6 +79,8 @@ def _text_options(options, stop, schema):
     if schema is not None:
         options["json_schema"] = schema
         options.setdefault("complete", True)
+    if isinstance(options.get("template_variables"), dict):
+        options["template_variables"] = json.dumps(options["template_variables"])
     if isinstance(options.get("logit_bias"), dict):
         options["logit_bias"] = [[t, None if v == -math.inf else v] for t, v in options["logit_bias"].items()]
     return json.dumps(options)
@@ -178,7 +180,7 @@ class Model:
         messages: a text, or a list of {"role": "system" | "user" | "assistant" | "tool", "content": str}; "images" of one: pictures before its
         content, as bytes or paths, for a model that was loaded with mmproj="FILE". tools: a list of {"name", "description",
         "parameters": JSON schema}, or in OpenAI's form; tool_choice: "auto", "none", "required"; tool: the name of the one to call. think, effort,
-        reasoning_budget (tokens). Options as generate().
+        reasoning_budget (tokens). template_variables: more variables of the template, as a dict. Options as generate().
 
         Raises UsageError for messages that the template refuses; FileError for a template that cannot be read.
         """

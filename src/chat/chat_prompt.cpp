@@ -3,24 +3,48 @@
 #include <algorithm>
 #include <ctime>
 
-#include "base/json.h"
+#include "base/format.h"
+#include "base/text.h"
 #include "chat/picture_marks.h"
 
 namespace gimbal {
 
-Json chat_variables(std::span<const ChatMessage> messages, bool thinks) {
+Status set_variables(const Json& object, TemplateSettings& to) {
+  if (!object.is_object())
+    return Error{Code::Usage, "the variables of a chat template must be a JSON object",
+                 "write {\"enable_thinking\": false}"};
+  for (const auto& [name, value] : object.items()) {
+    if (name == "messages" || name == "tools" || name == "add_generation_prompt")
+      return Error{Code::Usage, format("the variable {} comes from the request itself", gimbal::quoted(name)),
+                   "leave it out"};
+    if (name.ends_with("_token"))
+      return Error{Code::Usage,
+                   format("the variable {} is a control token of the model", gimbal::quoted(name)),
+                   "leave it out: the model's file has it"};
+    if (name != "enable_thinking" && name != "thinking") {
+      to.variables[name] = value;
+    } else if (value.is_boolean()) {
+      to.thinks = value.get<bool>();
+    } else {
+      return Error{Code::Usage, format("the variable {} must be true or false", gimbal::quoted(name)), ""};
+    }
+  }
+  return Done{};
+}
+
+Json chat_variables(std::span<const ChatMessage> messages, const TemplateSettings& settings) {
   Json list = Json::array();
   for (const ChatMessage& m : messages) {
     Json one = {{"role", m.role}, {"content", m.content}};
     if (!m.reasoning.empty()) one["reasoning_content"] = m.reasoning;
     list.push_back(std::move(one));
   }
-  Json v = {{"messages", std::move(list)}, {"add_generation_prompt", true}};
-  if (!thinks) {
-    v["enable_thinking"] = false;   // of Qwen3
-    v["thinking"] = false;          // of Granite and DeepSeek
-    v["reasoning_effort"] = "low";  // of gpt-oss, which cannot do without
-  }
+  Json v = settings.variables;
+  v["messages"] = std::move(list), v["add_generation_prompt"] = true;
+  if (!settings.thinks) return v;
+  v["enable_thinking"] = *settings.thinks;               // of Qwen3
+  v["thinking"] = *settings.thinks;                      // of Granite and DeepSeek
+  if (!*settings.thinks) v["reasoning_effort"] = "low";  // of gpt-oss, which cannot do without
   return v;
 }
 
@@ -70,7 +94,7 @@ Result<std::vector<Token>> next_turn(const ChatTemplate& chat, const Tokenizer& 
   static constexpr std::string_view kAnswer = "[the answer before]";
   const std::vector<ChatMessage> messages{
       {"user", "[a question]"}, {"assistant", std::string(kAnswer)}, {"user", question}};
-  auto rendered = chat.render(chat_variables(messages, true), options);
+  auto rendered = chat.render(chat_variables(messages), options);
   if (!rendered) return rendered.error();
   const std::string& text = rendered->text;
   const size_t at = text.find(kAnswer), begin = at + kAnswer.size();

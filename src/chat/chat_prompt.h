@@ -1,10 +1,11 @@
 // Renders a conversation with the file's template and tokenizes the result.
 #pragma once
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "base/json_fwd.h"
+#include "base/json.h"
 #include "chat/chat_template.h"
 
 namespace gimbal {
@@ -15,9 +16,19 @@ struct ChatMessage {
   std::string reasoning = {};  // of an answer: the model's reasoning before it
 };
 
-// The variables that templates expect, with add_generation_prompt set. `thinks`: false requests an answer
-// without reasoning from a model that can reason.
-Json chat_variables(std::span<const ChatMessage> messages, bool thinks);
+// Settings of a chat beside its messages.
+struct TemplateSettings {
+  std::optional<bool> thinks = {};  // reason before the answer; none: the template decides
+  Json variables = Json::object();  // more variables of the template
+};
+
+// Sets `thinks` from the booleans "enable_thinking" and "thinking" of the object, and adds its other members
+// to `variables`. Errors: Usage, naming the variable: no object; one that each request sets ("messages"), or
+// the model's file ("bos_token"); one of the two that is no boolean.
+Status set_variables(const Json& object, TemplateSettings& to);
+
+// The variables that templates expect, with add_generation_prompt set.
+Json chat_variables(std::span<const ChatMessage> messages, const TemplateSettings& = {});
 
 // Options with the local time, for templates that write a date.
 RenderOptions local_time();

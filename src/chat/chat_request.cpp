@@ -16,7 +16,7 @@ Result<AnswerForm> answer_form(const ToolCallFormat& format, const Tokenizer& to
   if (!form && !request.must_call) return to;
   if (form && request.must_call)
     return wrong("tool_choice", "an answer that must be a call cannot match a form of its own, too");
-  if (request.asks_to_think)
+  if (request.thinks == true)
     return wrong("tool_choice", "an answer of a given form is written without thinking: do not ask for it");
   if (!request.begun.empty())
     return wrong("messages", "an answer of a given form cannot continue one that was begun");
@@ -44,12 +44,10 @@ Result<AnswerForm> answer_form(const ToolCallFormat& format, const Tokenizer& to
 
 Result<ChatTask> chat_task(const ChatTemplate& chat, const Tokenizer& tokenizer, ChatRequest request,
                            AnswerForm form, const RenderLimits& limits) {
-  Json v = chat_variables({}, request.thinks);
+  Json v = chat_variables({}, request);
   v["messages"] = std::move(request.messages);
   v["add_generation_prompt"] = request.opens_answer;
   if (form.calls) v["tools"] = std::move(request.tools);
-  // Some templates think only where a variable says so.
-  if (request.asks_to_think) v["enable_thinking"] = v["thinking"] = true;
   if (!request.effort.empty()) v["reasoning_effort"] = request.effort;
   RenderOptions options = local_time();
   options.limits = limits;

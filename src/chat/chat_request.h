@@ -12,7 +12,7 @@
 
 namespace gimbal {
 
-struct ChatRequest {
+struct ChatRequest : TemplateSettings {
   // {role, content (a text or null), tool_calls, tool_call_id, reasoning_content}
   Json messages = Json::array();
   Json tools = Json::array();  // {type: function, function: {name, description, parameters}}
@@ -20,8 +20,6 @@ struct ChatRequest {
   bool must_call = false;      // it must call one of them
   std::string only = {};       // if not empty: the only tool that it may call
   bool one_call = false;       // at most one call
-  bool thinks = true;          // allow reasoning, if the model supports it
-  bool asks_to_think = false;  // reasoning was requested explicitly
   std::string effort = {};     // reasoning effort: "low", "medium", "high"; empty: the model's default
   std::string begun = {};      // the beginning of the answer, which the model continues
   bool opens_answer = true;    // false: the prompt ends behind the last message
@@ -54,7 +52,8 @@ struct ChatTask {
       {};  // its last tokens: they are part of the answer, but the caller does not know them
   bool opens_reasoning = false;  // the answer begins inside <think>
   bool one_call = false;
-  bool continues = false;                                         // an answer that the caller has begun
+  bool continues = false;        // an answer that the caller has begun
+  bool keeps_reasoning = false;  // the answer's text has the reasoning, between <think> and </think>
   std::vector<std::shared_ptr<const std::string>> pictures = {};  // in the order of their tokens
 };
 

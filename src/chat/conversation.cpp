@@ -42,7 +42,7 @@ bool Conversation::drop_oldest() {
 }
 
 std::string Conversation::to_json() const {
-  Json v = {{"messages", chat_variables(messages_, true)["messages"]}};
+  Json v = {{"messages", chat_variables(messages_)["messages"]}};
   return v.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

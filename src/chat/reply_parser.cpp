@@ -1,5 +1,7 @@
 #include "chat/reply_parser.h"
 
+#include <utility>
+
 namespace gimbal {
 
 // Parses the prompt's end without reporting it. Text before a bare call, or before a call that must be
@@ -8,6 +10,7 @@ ReplyParser::ReplyParser(const Tokenizer& tokenizer, const ChatTask& task)
     : tokenizer_(tokenizer),
       splits_calls_(task.form.calls.has_value()),
       one_call_(task.one_call),
+      keeps_reasoning_(task.keeps_reasoning),
       reasoning_(task.opens_reasoning, task.continues),
       call_splitter_(task.form.calls.value_or(ToolCallFormat{}), task.form.instead) {
   using Kind = ToolCallFormat::Kind;
@@ -23,8 +26,21 @@ ReplyParser::ReplyParser(const Tokenizer& tokenizer, const ChatTask& task)
   }
 }
 
+void ReplyParser::end_marks(Part& to) {
+  if (std::exchange(between_marks_, false)) to.text += "</think>\n\n";
+}
+
 void ReplyParser::add(ReasoningSplitter::Part part, Part& to) {
-  to.reasoning += part.reasoning;
+  if (!keeps_reasoning_) {
+    to.reasoning += part.reasoning;
+    to.text += part.answer;
+    return;
+  }
+  if (!part.reasoning.empty()) {
+    if (!std::exchange(between_marks_, true)) to.text += "<think>";
+    to.text += part.reasoning;
+  }
+  if (!part.answer.empty()) end_marks(to);
   to.text += part.answer;
 }
 
@@ -32,7 +48,7 @@ void ReplyParser::pass(ToolCallSplitter::Pieces pieces, Part& to) {
   for (auto& p : pieces) {
     if (p.kind == ToolCallSplitter::Piece::Text) add(reasoning_.push(p.text), to);
     else if (p.kind == ToolCallSplitter::Piece::Control) add(reasoning_.control(p.text), to);
-    else to.calls.push_back(std::move(p.call));
+    else end_marks(to), to.calls.push_back(std::move(p.call));
   }
 }
 

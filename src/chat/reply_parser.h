@@ -29,11 +29,13 @@ class ReplyParser {
  private:
   void take(std::string_view text, Token token, Part& to);
   void add(ReasoningSplitter::Part, Part& to);
+  void end_marks(Part& to);
   void pass(ToolCallSplitter::Pieces, Part& to);
   Part& counted(Part&);
 
   const Tokenizer& tokenizer_;
-  const bool splits_calls_, one_call_;
+  const bool splits_calls_, one_call_, keeps_reasoning_;
+  bool between_marks_ = false;  // kept reasoning that has no end yet
   ReasoningSplitter reasoning_;
   ToolCallSplitter call_splitter_;
   size_t calls_ = 0;

@@ -274,6 +274,7 @@ Status read(const char* json, ChatOptions& o) {
   add_text_options(m, o);
   m.add("tools", o.tools), m.add("tool_choice", o.tool_choice, "auto|none|required"), m.add("tool", o.tool);
   m.add("parallel_calls", o.parallel_calls), m.add("think", o.think), m.add("effort", o.effort);
+  m.add("template_variables", o.template_variables);
   m.add("reasoning_budget", o.reasoning_budget);
   return m.read(json);
 }

@@ -73,7 +73,14 @@ Result<ChatRequest> request_of(std::span<const Message> messages, const ChatOpti
     return usage(format("'reasoning_budget' is {}, but must be -1 (no limit) or a number of tokens",
                         o.reasoning_budget),
                  "give -1, 0 or more", "reasoning_budget");
-  r.thinks = o.think, r.effort = o.effort;
+  if (!o.template_variables.empty()) {
+    const Json variables = Json::parse(o.template_variables, nullptr, false);
+    if (auto ok = gimbal::set_variables(variables, r); !ok)
+      return usage(format("'template_variables': {}", ok.error().message), std::string(ok.error().remedy),
+                   "template_variables");
+  }
+  if (!o.think) r.thinks = false;
+  r.effort = o.effort;
   return r;
 }
 

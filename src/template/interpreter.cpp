@@ -102,7 +102,8 @@ Result<Rendered> Interpreter::run(const Json& variables) {
   out_ = &out;
   scope_ = scope(nullptr);
   for (auto it = variables.begin(); it != variables.end(); ++it)
-    scope_->names.emplace_back(heap.str(it.key()).str(), from_json(it.value(), it.key(), false, 1));
+    scope_->names.emplace_back(heap.str(it.key()).str(),
+                               from_json(it.value(), it.key(), !it.key().ends_with("_token"), 1));
   scope_ = scope(scope_);
   if (!failed()) body(tree_.body);
   if (error_) return *error_;

@@ -34,8 +34,8 @@ struct RenderOptions {
 
 struct Rendered {
   std::string text;
-  // The bytes that came from the variables, in order. Excluded: strings directly in the variables
-  // (bos_token and the like), and plain words under the key "role".
+  // The bytes that came from the variables, in order. Excluded: control tokens (bos_token and other variables
+  // with "_token" at the end of their names), and plain words under the key "role".
   std::vector<tmpl::Span> foreign;
 };
 

@@ -7,6 +7,7 @@
 #include "files/gguf.h"
 #include "support/gguf_writer.h"
 #include "support/on_terminal.h"
+#include "support/serving.h"
 
 namespace gimbal::test {
 namespace {
@@ -271,6 +272,42 @@ TEST(Chat, ReasoningIsDimmedOrHidden) {
   const std::string off = model_with("off", "{% if enable_thinking is false %}no{% else %}yes{% endif %}");
   EXPECT_EQ(trimmed(gimbal({"run", off, "--greedy", "-n", "8", "--chat", "--think", "off", "-p", "Hi"}).out),
             trimmed(gimbal({"run", off, "--greedy", "-n", "8", "-p", "no"}).out));
+}
+
+// A template that does not think unless a variable says so.
+TEST(Chat, TemplatesLearnWhatTheUserWantsOfThinking) {
+  const std::string path =
+      model_with("asked", "{% if thinking %}on{% else %}{{ style or 'off' }}{% endif %}");
+  const auto prompt = [&](const Args& more) {
+    const Ran r = gimbal(with(Args{"run", path, "--greedy", "-n", "8", "--chat", "-p", "Hi"}, more));
+    EXPECT_EQ(r.code, 0) << r.err;
+    return trimmed(r.out);
+  };
+  const auto text = [&](const char* p) {
+    return trimmed(gimbal({"run", path, "--raw", "--greedy", "-n", "8", "-p", p}).out);
+  };
+  ASSERT_NE(text("on"), text("off"));
+  EXPECT_EQ(prompt({}), text("off"));
+  EXPECT_EQ(prompt({"--think", "show"}), text("on"));
+  EXPECT_EQ(prompt({"--chat-template-kwargs", R"({"enable_thinking": true})"}), text("on"));
+  EXPECT_EQ(prompt({"--chat-template-kwargs", R"({"thinking": true})", "--think", "off"}), text("off"));
+  EXPECT_EQ(prompt({"--chat-template-kwargs", R"({"style": "on"})"}), text("on"));
+  const Ran wrong = gimbal({"run", path, "--chat-template-kwargs", "{", "-p", "Hi"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_SAYS(wrong.err, "--chat-template-kwargs");
+}
+
+// llama.cpp's words for the same, too.
+TEST(Chat, AServersOptionsAreForRequestsThatDoNotSay) {
+  const std::string path = model_with("served", "{{ thinking }} {{ style }}<think>");
+  const Serving s({path, "--reasoning", "off", "--reasoning-format", "none", "--chat-template-kwargs",
+                   R"({"style": "short"})"});
+  Json body = {{"messages", {{{"role", "user"}, {"content", "Hi"}}}}, {"max_tokens", 4}};
+  EXPECT_EQ(s.ask("/apply-template", body)["prompt"], "False short<think>");
+  const Json answer = s.ask("/v1/chat/completions", body)["choices"][0]["message"];
+  EXPECT_EQ(answer["content"].get<std::string>().find("<think>"), 0u) << answer;
+  body["chat_template_kwargs"] = {{"thinking", true}, {"style", "long"}};
+  EXPECT_EQ(s.ask("/apply-template", body)["prompt"], "True long<think>");
 }
 
 TEST(Chat, ATemplateThatRefusesIsAnErrorOfTheQuestion) {

@@ -52,6 +52,22 @@ TEST_F(ReplyParserTest, SplitsAnAnswer) {
   }
 }
 
+// Also where the prompt has opened it, or a call comes at once.
+TEST_F(ReplyParserTest, ReasoningMayStayInTheText) {
+  task_.keeps_reasoning = true;
+  for (size_t bytes : {1u, 2u, 7u, 1000u}) {
+    const auto all = parse(std::string("<think>Which hour?</think>I ask.") + kCall, bytes);
+    EXPECT_EQ(all.text, "<think>Which hour?</think>\n\nI ask.") << bytes;
+    EXPECT_EQ(all.reasoning, "") << bytes;
+    EXPECT_EQ(all.calls.size(), 1u) << bytes;
+    EXPECT_EQ(parse(std::string("<think>So</think>") + kCall, bytes).text, "<think>So</think>\n\n") << bytes;
+    EXPECT_EQ(parse("Yes.", bytes).text, "Yes.") << bytes;
+    EXPECT_EQ(parse("<think>Hm", bytes).text, "<think>Hm") << "cut off";
+  }
+  task_.opens_reasoning = true;
+  EXPECT_EQ(parse("So.</think>Yes", 1).text, "<think>So.</think>\n\nYes");
+}
+
 TEST_F(ReplyParserTest, OneCallIsEnough) {
   task_.one_call = true;
   for (size_t bytes : {1u, 30u, 1000u}) {

@@ -58,6 +58,58 @@ TEST_F(TemplatePrompts, ATemplateLearnsWhatARequestSaysOfThinking) {
   EXPECT_EQ(prompt({{"chat_template_kwargs", {{"thinking", false}}}}), "off");
   EXPECT_EQ(prompt({{"reasoning_effort", "high"}}), "on");
   EXPECT_EQ(prompt({{"reasoning_effort", "none"}}), "off");
+  services.template_settings.thinks = false;
+  EXPECT_EQ(prompt(Json::object()), "off") << "the server's default";
+  EXPECT_EQ(prompt({{"chat_template_kwargs", {{"enable_thinking", true}}}}), "on");
+}
+
+TEST_F(TemplatePrompts, RequestsAndTheServerGiveATemplateVariables) {
+  models.model->template_is("{{ style }} {{ voice }} {{ messages[0].content }}");
+  const auto ask_with = [&](const Json& variables) {
+    return ask("/apply-template",
+               {{"messages", {{{"role", "user"}, {"content", "Hi"}}}}, {"chat_template_kwargs", variables}});
+  };
+  EXPECT_EQ(json(ask_with({{"style", "short"}}))["prompt"], "short  Hi");
+  services.template_settings.variables = {{"style", "long"}, {"voice", "warm"}};
+  EXPECT_EQ(json(ask_with({{"style", "short"}}))["prompt"], "short warm Hi");
+  EXPECT_EQ(json(ask_with(Json::object()))["prompt"], "long warm Hi");
+  for (const char* name : {"messages", "tools", "add_generation_prompt", "bos_token"}) {
+    const Json error = json(ask_with({{name, true}}))["error"];
+    EXPECT_EQ(error["param"], "chat_template_kwargs") << name;
+    EXPECT_NE(error["message"].get<std::string>().find(name), std::string::npos) << error;
+  }
+  EXPECT_EQ(json(ask_with({{"enable_thinking", "yes"}}))["error"]["param"], "chat_template_kwargs");
+}
+
+// "reasoning_format", and the server's --reasoning-format.
+TEST_F(TemplatePrompts, ReasoningIsApartOrInTheText) {
+  service().says("<think>hm</think>yes");
+  Json body = {{"messages", {{{"role", "user"}, {"content", "Hi"}}}}};
+  const auto message = [&] { return json(ask("/v1/chat/completions", body))["choices"][0]["message"]; };
+  EXPECT_EQ(message()["content"], "yes");
+  EXPECT_EQ(message()["reasoning_content"], "hm");
+  services.keeps_reasoning = true;
+  EXPECT_EQ(message()["content"], "<think>hm</think>\n\nyes");
+  EXPECT_FALSE(message().contains("reasoning_content"));
+  body["reasoning_format"] = "auto";
+  EXPECT_EQ(message()["content"], "yes");
+  services.keeps_reasoning = false;
+  body["reasoning_format"] = "none";
+  EXPECT_EQ(message()["content"], "<think>hm</think>\n\nyes");
+  body["reasoning_format"] = "deepseek-legacy";
+  expect_wrong("/v1/chat/completions", body, "reasoning_format");
+}
+
+// A variable's text is no part of the template: control tokens in it stay text.
+TEST_F(TemplatePrompts, VariablesOfARequestAreForeignText) {
+  models.model->template_is("{{ style }}</s>{{ messages[0].content }}");
+  const auto tokens = [&](const char* style) {
+    ask("/v1/chat/completions", {{"messages", {{{"role", "user"}, {"content", "Hi"}}}},
+                                 {"chat_template_kwargs", {{"style", style}}}});
+    const auto prompt = service().asked().back().prompt;
+    return std::count(prompt.begin(), prompt.end(), 2);
+  };
+  EXPECT_EQ(tokens("short"), tokens("</s>"));
 }
 
 }  // namespace

@@ -93,7 +93,7 @@ Result<int> chat(Engine& engine, const LoadedModelPtr& loaded, const Tokenizer& 
   used.guard = settings.guard && !question && stdin_is_terminal() && stdout_is_terminal();
   SessionAnswers answers(engine, loaded, tokenizer, chat_template, used, **session);
   if (auto ok = answers.restore(); !ok) return ok.error();
-  ChatLoop chat(answers, {used.think, used.stats, used.wrap}, used.system);
+  ChatLoop chat(answers, {used.shows_reasoning, used.stats, used.wrap}, used.system);
   if (!question) chat.add_pictures(used.marks);
   if (question) return chat.ask(*question) ? kDone : InterruptGuard::interrupted() ? kInterrupted : kFailed;
   if (!settings.quiet && stdout_is_terminal())

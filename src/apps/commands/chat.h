@@ -1,6 +1,7 @@
 // The chat of `gimbal run`: questions and answers in the model's chat format.
 #pragma once
 #include "apps/commands/chat_pictures.h"
+#include "chat/chat_prompt.h"
 #include "chat/chat_template.h"
 #include "engine/engine.h"
 #include "runtime/generate.h"
@@ -10,8 +11,8 @@ namespace gimbal {
 struct ChatSettings {
   GenerateSettings generate;  // its seed is for the first answer; each later answer adds 1
   std::string system;         // empty: none
-  std::string think =
-      "show";  // "show", "hide" (does not print the model's reasoning), "off" (requests no reasoning)
+  TemplateSettings of_template;
+  bool shows_reasoning = true;
   bool drops_oldest = true;    // when the context is full; false: an error
   bool parse_special = false;  // recognize control tokens written in messages
   bool stats = false, quiet = false;

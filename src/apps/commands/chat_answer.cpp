@@ -34,7 +34,7 @@ Result<ChatAnswer> answer_chat(Session& session, const Tokenizer& tokenizer, con
     const auto numbers = settings.pictures ? settings.pictures->number(messages) : std::vector<size_t>();
     const PictureMarks marks =
         numbers.empty() ? PictureMarks{} : PictureMarks{ChatPictures::kMarks, numbers.size()};
-    auto prompt = chat_prompt(chat, tokenizer, chat_variables(messages, settings.think != "off"), options,
+    auto prompt = chat_prompt(chat, tokenizer, chat_variables(messages, settings.of_template), options,
                               settings.parse_special, marks);
     if (!prompt) return prompt.error();
     Inputs tokens =

@@ -77,7 +77,7 @@ bool ChatLoop::answer() {
   WordWrap thoughts(columns), words(columns);
   std::optional<SilentKeys> silent(std::in_place);
   auto a = answers_.answer(conversation_, [&](std::string_view reasoning, std::string_view text) {
-    if (!reasoning.empty() && look_.think != "hide") {
+    if (!reasoning.empty() && look_.shows_reasoning) {
       print(dim(thoughts.push(shown(reasoning))));
       thinking = true;
     }

@@ -32,7 +32,7 @@ class ChatAnswers {
 };
 
 struct ChatLook {
-  std::string think = "show";  // "show"; "hide": does not print the reasoning; "off": requests none
+  bool shows_reasoning = true;
   bool stats = false, wrap = true;
 };
 

@@ -60,7 +60,7 @@ class ServerConsole final : public Command {
     const std::string origin = settings.url.origin();
     SocketAnswers answers(std::move(settings));
     if (json) return print_answer(answers);
-    ChatLoop loop(answers, {think_, stats_, !no_wrap_}, system_);
+    ChatLoop loop(answers, {think_ != "hide", stats_, !no_wrap_}, system_);
     if (auto ok = answers.connect(); !ok) return ok.error();
     if (prompt_) return loop.ask(*prompt_) ? kDone : InterruptGuard::interrupted() ? kInterrupted : kFailed;
     if (!quiet && stdout_is_terminal())
@@ -88,7 +88,7 @@ class ServerConsole final : public Command {
   std::optional<int> max_tokens_;
   std::optional<uint64_t> seed_;
   std::vector<std::string> api_keys_;
-  std::string model_, system_, think_ = "show";
+  std::string model_, system_, think_;
   bool ignore_eos_ = false, stats_ = false, no_wrap_ = false;
 };
 

@@ -14,6 +14,7 @@
 #include "apps/options/grammar_options.h"
 #include "apps/options/picture_options.h"
 #include "apps/options/prefix_store_options.h"
+#include "apps/options/template_options.h"
 #include "apps/options/text_options.h"
 #include "apps/reports/prompt_progress.h"
 #include "apps/reports/run_report.h"
@@ -61,8 +62,12 @@ class Run final : public Command {
            chat_);
     a.flag("--raw", "no template: the model continues the text", raw_);
     a.text("-s,--system", "TEXT", "the system prompt of a chat", system_);
-    a.one_of("--think", "thinking before the answer: show it dimmed, hide it, or turn it off", think_,
-             {"show", "hide", "off"});
+    a.one_of(
+        "--think",
+        "thinking before the answer: show it dimmed (or on), hide it, or turn it off; by default the chat "
+        "template decides",
+        think_, {"show", "hide", "on", "off"});
+    template_.declare(a);
     a.whole("--reasoning-budget", "N",
             "the most tokens that a model thinks; then it must answer; -1: no limit (default)",
             text_.settings.reasoning.tokens, -1, INT_MAX);
@@ -212,9 +217,9 @@ class Run final : public Command {
   }
 
   ChatSettings chat_settings() const {
-    return {text_.settings,      system_.value_or(""),  think_,   ctx_shift_ == "on",
-            parse_special_,      text_.stats,           quiet,    prompt_cache_,
-            prefix_store_.get(), repeat_guard_ == "on", !no_wrap_};
+    return {text_.settings,     system_.value_or(""), of_template_,          think_ != "hide",
+            ctx_shift_ == "on", parse_special_,       text_.stats,           quiet,
+            prompt_cache_,      prefix_store_.get(),  repeat_guard_ == "on", !no_wrap_};
   }
 
   // For --json and --print-tokens: the answer as the model writes it.
@@ -223,8 +228,7 @@ class Run final : public Command {
     std::vector<ChatMessage> messages;
     if (system_) messages.push_back({"system", *system_});
     messages.push_back({"user", text});
-    return chat_prompt(chat, tokenizer, chat_variables(messages, think_ != "off"), local_time(),
-                       parse_special_);
+    return chat_prompt(chat, tokenizer, chat_variables(messages, of_template_), local_time(), parse_special_);
   }
 
   Status check_options() {
@@ -253,6 +257,9 @@ class Run final : public Command {
     if (auto ok = grammar_.read(); !ok) return ok;
     text_.settings.certify = certificate_.given();
     if (grammar_.given()) think_ = "off";  // it is the answer that must match
+    auto of_template = template_.settings(think_.empty() ? std::nullopt : std::optional(think_ != "off"));
+    if (!of_template) return of_template.error();
+    of_template_ = std::move(*of_template);
     text_.settings.logprobs = logprobs_.value_or(-1);
     return text_.finish();
   }
@@ -318,7 +325,9 @@ class Run final : public Command {
   std::optional<int> logprobs_;
   std::optional<std::string> tokens_, prompt_, system_, prompt_cache_, draft_;
   bool chat_ = false, raw_ = false, parse_special_ = false, no_wrap_ = false;
-  std::string think_ = "show", ctx_shift_ = "on", repeat_guard_ = "on";
+  TemplateOptions template_;
+  TemplateSettings of_template_;
+  std::string think_, ctx_shift_ = "on", repeat_guard_ = "on";
   TextOptions text_;
   PictureOptions pictures_;
   GrammarOptions grammar_;

@@ -320,7 +320,7 @@ Refused read_prompt(Call& call, Fields& f, ServedModelPtr& model, ChatInput& inp
     thinking.need("type");
     read_reasoning_budget(thinking, "budget_tokens", 1, settings);
     thinking.text("display");
-    input.thinks = input.asks_to_think = type && *type != "disabled";
+    input.thinks = type && *type != "disabled";
     if (auto no = thinking.finish()) f.wrong_as(*no);
   }
   if (const Json* j = f.object("output_config")) {
@@ -400,7 +400,7 @@ Refused messages(Call& call) {
   plan.model = model;
   plan.stream = stream;
   prompt.fill(plan, input);
-  plan.writer = std::make_unique<MessageWriter>(plan.id, model->id(), prompt_tokens, input.thinks);
+  plan.writer = std::make_unique<MessageWriter>(plan.id, model->id(), prompt_tokens, input.thinks == true);
   call.fill(plan);
   Answer::start(call.services, std::move(plan), call.exchange);
   return {};

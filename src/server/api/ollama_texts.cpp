@@ -84,15 +84,16 @@ class LineWriter final : public Writer {
 Refused answer(Call& call, ServedModelPtr model, const Settings& settings, Prompt prompt,
                const ChatInput& input, bool stream, bool chat) {
   Plan plan;
+  const bool shows_reasoning = input.thinks.value_or(true);
   std::vector<std::vector<Token>> prompts;
   prompts.push_back(std::move(prompt.tokens));
   if (auto no = requests_of(*model, settings, std::move(prompts), plan.choices)) return no;
   plan.id = new_id("ollama-");
   plan.stream = stream;
   prompt.fill(plan, input);
-  plan.splits_reasoning = chat || input.thinks;
+  plan.splits_reasoning = chat || shows_reasoning;
   plan.logprobs = settings.request.logprobs >= 0;
-  plan.writer = std::make_unique<LineWriter>(model, chat, input.thinks, plan.logprobs, call);
+  plan.writer = std::make_unique<LineWriter>(model, chat, shows_reasoning, plan.logprobs, call);
   plan.model = std::move(model);
   call.fill(plan);
   Answer::start(call.services, std::move(plan), call.exchange);
@@ -104,8 +105,8 @@ void read_think(Fields& f, ChatInput& input) {
   const Json* think = f.any("think");
   if (!think) return;
   if (think->is_boolean()) input.thinks = think->get<bool>();
-  else if (auto effort = f.word("think", {"low", "medium", "high"})) input.effort = *effort;
-  input.asks_to_think = input.thinks;
+  else if (auto effort = f.word("think", {"low", "medium", "high"}))
+    input.effort = *effort, input.thinks = true;
 }
 
 // Ollama's messages in OpenAI's form.
@@ -177,7 +178,7 @@ Refused ollama_generate(Call& call) {
     input.messages.push_back({{"role", "user"}, {"content", question}});
     if (auto no = chat_prompt(call, *model, input, settings, prompt)) return no;
   }
-  input.thinks = input.thinks && !raw && suffix.empty();
+  if (raw || !suffix.empty()) input.thinks = false;
   return answer(call, model, settings, std::move(prompt), input, stream, false);
 }
 

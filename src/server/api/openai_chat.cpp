@@ -143,11 +143,15 @@ void read_thinking(Fields& f, ChatInput& to, Settings& settings) {
   for (const char* name : {"reasoning_budget", "thinking_budget_tokens"})  // of llama.cpp's server
     read_reasoning_budget(f, name, -1, settings);
   if (const Json* j = f.object("chat_template_kwargs")) {
-    Fields kwargs(*j, "chat_template_kwargs");
-    for (const char* name : {"enable_thinking", "thinking"})
-      if (auto thinks = kwargs.flag(name)) to.thinks = to.asks_to_think = *thinks;
-    if (auto no = kwargs.finish()) f.wrong_as(*no);
+    if (auto ok = set_variables(*j, to); !ok)
+      f.wrong("chat_template_kwargs", format("'chat_template_kwargs': {}", ok.error().message));
   }
+}
+
+// "reasoning_format" of llama.cpp's server: whether the reasoning stays in the answer's text.
+std::optional<bool> read_reasoning_format(Fields& f) {
+  const auto word = f.word("reasoning_format", {"auto", "deepseek", "none"});
+  return word ? std::optional(*word == "none") : std::nullopt;
 }
 
 // "continue_final_message": the last message is the beginning of the answer. "add_generation_prompt": false
@@ -183,6 +187,7 @@ Refused read_chat(Call& call, ChatCall& to) {
   read_tool_choice(f, to.input);
   Settings& settings = to.settings;
   read_thinking(f, to.input, settings);
+  const auto keeps_reasoning = read_reasoning_format(f);
   read_settings(f, *to.model, settings);
   read_response_format(f, "response_format", true, settings);
   if (const Json* schema = f.any("json_schema")) set_schema(f, "json_schema", *schema, settings);
@@ -197,7 +202,9 @@ Refused read_chat(Call& call, ChatCall& to) {
   read_prediction(f);
   refuse_others(f);
   if (auto no = f.finish()) return no;
-  return chat_prompt(call, *to.model, to.input, settings, to.prompt);
+  if (auto no = chat_prompt(call, *to.model, to.input, settings, to.prompt)) return no;
+  to.prompt.keeps_reasoning = keeps_reasoning.value_or(call.services.keeps_reasoning);
+  return {};
 }
 
 Refused chat_completions(Call& call) {

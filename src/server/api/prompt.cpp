@@ -75,7 +75,7 @@ Refused read_message(const Json& j, const std::string& where, ChatInput& input, 
 
 void Prompt::fill(Plan& plan, const ChatInput& input) const {
   plan.splits_reasoning = true;
-  plan.task = {form, {}, {}, begun, opens_reasoning, input.one_call, continues};
+  plan.task = {form, {}, {}, begun, opens_reasoning, input.one_call, continues, keeps_reasoning};
 }
 
 Refused content_text(const Json& content, const std::string& where, std::string& to, ChatInput* pictures) {
@@ -155,8 +155,8 @@ void read_reasoning_budget(Fields& f, const char* name, int64_t least, Settings&
 
 void read_effort(Fields& f, const char* name, ChatInput& to) {
   if (auto effort = f.word(name, {"none", "minimal", "low", "medium", "high", "xhigh"})) {
-    to.thinks = to.asks_to_think = *effort != "none";
-    if (to.thinks) to.effort = *effort == "minimal" ? "low" : *effort == "xhigh" ? "high" : *effort;
+    to.thinks = *effort != "none";
+    if (*to.thinks) to.effort = *effort == "minimal" ? "low" : *effort == "xhigh" ? "high" : *effort;
   }
 }
 
@@ -249,11 +249,14 @@ Refused chat_prompt(Call& call, const ServedModel& model, ChatInput input, Setti
   if (auto no = call.services.picture_fetches.fetch(call.client, input)) return no;
   if (const ModelPreset* preset = model.preset(); preset && !preset->system.empty())
     put_first(preset->system, input.messages);
+  const TemplateSettings& usual = call.services.template_settings;
+  input.variables.insert(usual.variables.begin(), usual.variables.end());  // those of the request stay
   auto form = answer_form(model.chat().calls, model.tokenizer(), input, settings.request.grammar);
   if (!form) {
     const Error& e = form.error();
     return wrong_field(e.field, e.message + (e.remedy.empty() ? "" : "; ") + std::string(e.remedy));
   }
+  if (!input.thinks) input.thinks = usual.thinks;
   if (form->calls && !model.chat().knows_tools)
     call.note("the chat template knows no tools; they were given as text");
   settings.request.grammar = form->grammar;

@@ -62,7 +62,10 @@ struct Services {
   RequestLog log = {};                         // constant while requests are answered
   std::string slot_save_path = {};             // the folder of saved slots; empty: there are none
   std::shared_ptr<PageStore> pages = nullptr;  // of the prefix store; constant, too
-  int reasoning_budget = -1;                   // of requests that give none; constant, too
+  // Of requests that do not say; constant, too.
+  int reasoning_budget = -1;
+  TemplateSettings template_settings = {};
+  bool keeps_reasoning = false;  // "reasoning_format"
   RequestCounts counts = {};
 
   std::mutex waiting_mutex = {};
