@@ -78,8 +78,8 @@ bool GgufParser::read_header(uint64_t& tensors, uint64_t& entries) {
     return cursor_.fail(
         0, "magic number", "'GGUF'", quoted({reinterpret_cast<const char*>(cursor_.since(0).data()), 4}),
         Code::Malformed,
-        "This is not a GGUF file. If it was downloaded, see whether it is an error page instead; "
-        "models in other formats have to be converted to GGUF first.");
+        "This is not a GGUF file. If it was downloaded, it may be an error page. For a model in safetensors "
+        "give its folder, which has config.json and tokenizer.json.");
   if (!cursor_.read("version", version)) return false;
   // Big-endian files have the same four letters, so only the version reveals them.
   if (const uint32_t swapped = __builtin_bswap32(version); version > kNewest && swapped - 1 < kNewest)

@@ -31,7 +31,8 @@ std::string overview() {
       continue;
     }
     if (std::strcmp(group, row.group) != 0) out += format("\n{}:\n", group = row.group);
-    out += format("  {:<18} {}\n", *row.alias ? format("{}, {}", row.name, row.alias) : row.name, row.help);
+    const std::string names = *row.alias ? format("{}, {}", row.name, row.alias) : row.name;
+    out += format("  {:<18} {}\n", names.size() > 18 ? names + "\n" + std::string(20, ' ') : names, row.help);
   }
   if (!absent.empty()) out += absent + "\n";
   return out +
