@@ -77,6 +77,10 @@ struct ModelOptions {
   // kernel_config.ini, or "default", "preset", "i2_s-64", "i2_s-4x1". Empty: as in published models; other
   // files are refused.
   std::string kernel_config;
+  // For mixtures of experts that are larger than memory: experts on the CPU stay in the file that `gimbal
+  // pack` wrote, and are read as they are chosen; so much memory has those chosen last ("6GB", "500MiB"). The
+  // same bits as in memory. Empty: all weights are in memory.
+  std::string experts_from_disk;
   std::vector<LoraAdapter> lora;  // at most 16; each adds its product to the model's
   // Speculative decoding. Drafts change the speed and never the text: "ngram" (from the text itself), "mtp"
   // (the file's layers for multi-token prediction), "auto" ("mtp" if the file has such layers, else "ngram"),

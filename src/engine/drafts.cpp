@@ -53,6 +53,7 @@ Status choose(EngineOptions& options, const ModelFile& drafts_for, const std::st
   w.options = options;
   RunOptions& run = w.options.run;
   w.options.split.clear(), w.options.gpu_layers.reset();
+  run.experts_from_disk = 0;  // the budget is the large model's
   run.logit_rows = 1, run.sequences = texts, run.cache_positions = 0;
   if (run.context == 0) {
     auto config = configure(*drafts_for.file);

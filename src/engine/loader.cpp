@@ -84,6 +84,7 @@ Result<bool> Loader::verify(const PlannedModel& p, bool anew) {
     if (!host) continue;  // without the CPU backend there is no reference
     RunOptions run = record_.run_options();
     run.tensor_rules = p.plan.options.tensor_rules;  // the device may lack kernels for the moved ops
+    run.experts_from_disk = 0;                       // of a few layers alone
     auto right = verifier_.check_layers(*p.source.file, d, **host, run);
     // Both at once may exceed a device that takes only a part of the model.
     if (right || right.error().code == Code::OutOfMemory) continue;

@@ -62,8 +62,18 @@ Result<std::string> pack_weights(const LoadedModel& loaded, bool in_cache) {
   return path;
 }
 
-// A fallback, or an error if the user requested them under strict.
+// A fallback, or an error if the user requested them under strict, or experts that are read from them.
 Status Loader::refuse_packed(PlannedModel& p, const std::string& path, const Error& why) {
+  if (std::any_of(p.plan.stages.begin(), p.plan.stages.end(),
+                  [](const Stage& s) { return s.reads_experts() && !s.packed; })) {
+    Error refused = why;
+    if (refused.field == std::string_view("experts_from_disk")) return refused;
+    refused.message = format("experts are read from packed weights{}, which cannot be used: {}",
+                             path.empty() ? "" : " " + gimbal::quoted(path), why.message);
+    if (refused.remedy.empty()) refused.remedy = "pack the model first: `gimbal pack`";
+    refused.field = "experts_from_disk";
+    return refused;
+  }
   Fallback f{Fallback::Weights,
              path.empty() ? "packed weights" : format("packed weights {}", gimbal::quoted(path)), "", why};
   if (options_.strict && options_.packed == Packed::On) {
@@ -81,7 +91,15 @@ Status Loader::refuse_packed(PlannedModel& p, const std::string& path, const Err
 // Uses the first file that fits. Reports files that are not used; without any file it is an error if the
 // user required one.
 Status Loader::use_packed(PlannedModel& p) {
-  if (options_.packed == Packed::Off) return Done{};
+  const bool experts = std::any_of(p.plan.stages.begin(), p.plan.stages.end(),
+                                   [](const Stage& s) { return s.reads_experts(); });
+  if (options_.run.experts_from_disk && !experts)
+    return Error{Code::Usage, "'experts_from_disk' has no effect: the model has no experts on the CPU",
+                 "if it is a mixture of experts, set 'cpu_moe', too", "", "experts_from_disk"};
+  if (options_.packed == Packed::Off && !experts) return Done{};
+  if (options_.packed == Packed::Off)
+    return Error{Code::Usage, "'experts_from_disk' reads packed weights, and 'packed' is off",
+                 "leave 'packed' at auto", "", "experts_from_disk"};
   bool any = false;
   for (const std::string& path : packed_places(p.source)) {
     if (access(path.c_str(), F_OK) != 0) continue;
@@ -108,7 +126,7 @@ Status Loader::use_packed(PlannedModel& p) {
     }
     if (used) return Done{};
   }
-  if (any || options_.packed != Packed::On) return Done{};
+  if (!experts && (any || options_.packed != Packed::On)) return Done{};
   return refuse_packed(
       p, "",
       {Code::NotFound, p.source.path.empty() ? "the model inside the program has none" : "there are none",

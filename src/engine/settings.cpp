@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/byte_count.h"
 #include "base/format.h"
 #include "base/text.h"
 #include "device/reason.h"
@@ -129,6 +130,13 @@ Result<EngineOptions> engine_options(const DeviceSettings& d, const ModelOptions
   e.verify = d.verify, e.packed = d.packed;
   e.run.context = m.context, e.run.sequences = m.sequences;
   if (m.batch) e.run.batch = m.batch;
+  if (!m.experts_from_disk.empty()) {
+    const auto bytes = bytes_named(m.experts_from_disk);
+    if (!bytes)
+      return out_of_range(engine_setting("experts_from_disk"), gimbal::quoted(m.experts_from_disk),
+                          "a size such as 6GB or 500MiB");
+    e.run.experts_from_disk = *bytes;
+  }
   e.run.cache_type = *dtype_named(m.cache_type);
   e.run.kernels = {d.prefer_kernel, d.numerics == Numerics::Fast, d.strict};
   return e;

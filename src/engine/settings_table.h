@@ -156,6 +156,14 @@ inline constexpr EngineSetting kEngineSettings[] = {
      .value = "FILE",
      .help = "weight layout of a BitNet file in tl1, tl2 or i2_s: a kernel_config.ini, default, preset, "
              "i2_s-64 or i2_s-4x1"},
+    {.field = "experts_from_disk",
+     .member = &ModelOptions::experts_from_disk,
+     .of_model = true,
+     .option = "--experts-from-disk",
+     .value = "SIZE",
+     .help =
+         "for mixtures larger than memory: read experts from the file of `gimbal pack` as they are chosen, "
+         "with so much memory for those used last, such as 6GB"},
     {.field = "lora",
      .member = &ModelOptions::lora,
      .of_model = true,

@@ -49,6 +49,7 @@ class PackedFile {
   std::string_view layout() const { return layout_; }
   Bytes bytes() const { return mapping_.bytes(); }  // of the whole file; aligned to a page
   const PackedWeight* find(uint64_t what) const;
+  const InputFile& file() const { return file_; }
   const InputFile::State& state() const { return state_; }  // when it was opened
 
   // Compares all bytes with the hashes. Errors: as open().

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/format.h"
+#include "device/reason.h"
 #include "runtime/memory_check.h"
 #include "runtime/packed_weights.h"
 #include "tensor/quant.h"
@@ -17,6 +18,16 @@ namespace {
 // Weights are read and packed in slices of about this many bytes, so that threads share large matrices,
 // progress is smooth, and the bytes are still in the thread's cache when they are packed.
 constexpr int64_t kSliceBytes = 1 << 20;
+
+// Experts are read from packed weights only.
+Status check_packed(const ModelPlan& plan) {
+  for (const Stage& stage : plan.stages)
+    if (stage.reads_experts() && !stage.packed)
+      return Error{Code::Usage,
+                   format("{}: experts are read from packed weights, and the plan has none", plan.source),
+                   "pack the model", reason::kPackedUnusable, "experts_from_disk"};
+  return Done{};
+}
 
 // Every weight of the plan is a tensor of the file, under the same name and index.
 Status check_made_of(const ModelPlan& plan, const ModelSource& file) {
@@ -125,9 +136,16 @@ Status Model::take_memory() {
     const Stage& stage = plan_.stages[i];
     const MemoryPlan& plan = stage.memory;
     const uint64_t sizes[kSlots] = {plan.weights, plan.cache, plan.step, plan.activations, plan.output};
+    if (stage.reads_experts()) {
+      auto experts = ExpertCache::open(stage);
+      if (!experts) return experts.error();
+      memory_[i].experts = std::move(*experts);
+    }
     for (size_t s = 0; s < kSlots; s++) {
-      auto buffer = stage.packed && s == size_t(Slot::Weights) ? stage.device->adopt(stage.packed->bytes())
-                                                               : stage.device->allocate(sizes[s]);
+      const bool adopts = stage.packed && s == size_t(Slot::Weights);
+      auto buffer = !adopts              ? stage.device->allocate(sizes[s])
+                    : memory_[i].experts ? stage.device->adopt(memory_[i].experts->bytes())
+                                         : stage.device->adopt(stage.packed->bytes());
       if (!buffer) return buffer.error();
       memory_[i].buffers[s] = std::move(*buffer);
     }
@@ -209,6 +227,7 @@ Status Model::read_weights(const ModelSource& file, const Progress& progress) {
 Result<std::unique_ptr<Model>> Model::load(ModelPlan plan, const ModelSource& file,
                                            const Progress& progress) {
   if (auto ok = check_made_of(plan, file); !ok) return ok.error();
+  if (auto ok = check_packed(plan); !ok) return ok.error();
   if (auto ok = check_memory(file, plan); !ok) return ok.error();
   std::unique_ptr<Model> m(new Model(std::move(plan)));
   if (auto ok = m->take_memory(); !ok) return ok.error();

@@ -65,6 +65,11 @@ class Model {
   // See Steps::watch_stages(). An empty watcher ends it.
   void watch_stages(Steps::StageWatcher watcher) { steps_->watch_stages(std::move(watcher)); }
 
+  // Reads of a stage with DiskExperts since load(); zeros for another stage.
+  ExpertCache::Counts expert_counts(size_t stage) const {
+    return memory_[stage].experts ? memory_[stage].experts->counts() : ExpertCache::Counts{};
+  }
+
   // Bytes of a packed weight, from the stage's device. Errors: the device's.
   Status read_weight(size_t stage, uint64_t offset, std::span<std::byte> to) const;
 

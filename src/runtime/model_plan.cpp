@@ -140,6 +140,9 @@ Status add_bucket(const ModelSource& file, ModelPlan& b, int rows, AdapterSet ad
     auto choices = assign_kernels(buckets[i].program, *b.stages[i].device, b.options.kernels);
     if (!choices) return about(b, choices.error());
     buckets[i].choices = std::move(*choices);
+    // Of devices that compute from host memory: the CPU.
+    if (b.options.experts_from_disk && b.stages[i].device->can_adopt())
+      divide_at_experts(buckets[i], b.stages[i].experts.groups);
     b.stages[i].buckets.push_back(std::move(buckets[i]));
   }
   return Done{};
@@ -328,7 +331,7 @@ uint64_t ModelPlan::steps_bytes() const {
   n += uint64_t(options.batch) * uint64_t(width(Output::States)) * sizeof(float) * (takes_states ? 2 : 1);
   for (const StatePool& pool : pools) n += uint64_t(pool.pages) * 2 * sizeof(int32_t);
   for (const Stage& stage : stages) {
-    n += stage.memory.step;
+    n += stage.memory.step + stage.experts.tables;
     for (const Bucket& bucket : stage.buckets) n += kept_bytes(bucket.program, bucket.parts.size());
     for (const TopLogitsProgram& t : stage.top) n += kept_bytes(t.program);
   }
@@ -364,6 +367,7 @@ Result<ModelPlan> make_model_plan(const ModelSource& file, std::span<const Place
   for (Stage& stage : b.stages) {
     for (AdapterSet set : sets) share_places(stage, b.bucket_for(o.batch, set));
     plan_memory(stage, o);
+    if (auto ok = plan_disk_experts(stage, o.experts_from_disk); !ok) return about(b, ok.error());
   }
   plan_top(b.stages.back(), o);
   for (Stage& stage : b.stages)

@@ -13,6 +13,7 @@
 #include "model/state.h"
 #include "program/partition.h"
 #include "program/place.h"
+#include "runtime/disk_experts.h"
 #include "runtime/tensor_rules.h"
 #include "runtime/top_logits.h"
 
@@ -47,6 +48,9 @@ struct RunOptions {
   bool keep_inputs = false;         // inputs of matrix products can be read after a step: Steps::watch_stages
   bool interruptible = false;       // a step of many rows can end between layers: Batch::go_on
   const ModelArch* arch = nullptr;  // instead of the file's architecture; outlives the plan and its model
+  // Experts on the CPU are read from a packed file as they are chosen, and at most so many bytes of them are
+  // in memory; 0: all weights are.
+  uint64_t experts_from_disk = 0;
   std::vector<TensorRule> tensor_rules{};  // the first that a tensor matches decides
   // The plan of a model that will be loaded before this one: its memory is not free. Outlives this plan.
   const ModelPlan* beside = nullptr;
@@ -78,6 +82,7 @@ struct Bucket {
   uint64_t output_bytes = 0;                    // of the model's outputs; likewise
   std::optional<Value> outputs[kOutputs] = {};  // in the last stage
   std::vector<StagePart> parts{};               // of the program, by rising turn
+  std::vector<PartExperts> experts{};           // by part; empty: all experts are in memory
   std::vector<int> rules{};  // of every op: the rule that moved it here; -1: none. Empty: none did
 };
 
@@ -100,6 +105,8 @@ struct Stage {
   MemoryPlan memory = {};
   std::vector<TopLogitsProgram> top = {};         // by rising k; with the output head only
   std::shared_ptr<const PackedFile> packed = {};  // its packed weights: packed_weights.h
+  DiskExperts experts = {};                       // that are read from them as they are chosen
+  bool reads_experts() const { return !experts.groups.empty(); }
 };
 std::string contents(const Stage&);  // "the embedding and layers 0 to 3"
 // Has layers, or one of the two ends; no: it is there for rules only.

@@ -78,6 +78,7 @@ Status use_packed(ModelPlan& plan, size_t stage, const TensorTable& tensors,
       if (v.slot == uint32_t(Slot::Weights)) v.offset = v.offset - p.values[root].offset + places[b][root];
     }
   }
+  if (auto ok = plan_disk_experts(s, plan.options.experts_from_disk); !ok) return ok;
   s.packed = std::move(file);
   return Done{};
 }
@@ -90,6 +91,7 @@ Status write_packed(const std::string& path, const Model& model, const ModelSour
   if (!device.can_adopt())
     return cannot(format("{} cannot compute from host memory: its weights are loaded again at each start",
                          device.id()));
+  if (plan.stages[0].reads_experts()) return cannot("not all experts of the model are in memory");
   const Program& p = plan.stages[0].buckets[0].program;
   PackedHead head{};
   std::copy(kPackedMagic.begin(), kPackedMagic.end(), head.magic);

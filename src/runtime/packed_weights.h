@@ -13,7 +13,8 @@ namespace gimbal {
 
 // `tensors`: those that the plan was made from. The stage then reads its weights in place from the mapped
 // file (Stage::packed). Errors, which change nothing: Unsupported if the device cannot do this, or has other
-// weights; `packed-unusable` if the file lacks a weight or has another device's layout.
+// weights; `packed-unusable` if the file lacks a weight or has another device's layout. Those
+// of plan_disk_experts(), after which the plan is of no use.
 Status use_packed(ModelPlan&, size_t stage, const TensorTable& tensors, std::shared_ptr<const PackedFile>);
 
 // Writes the file atomically. `source`: the file that the model was loaded from. Errors: Unsupported if the

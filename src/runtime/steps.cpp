@@ -5,6 +5,7 @@
 
 #include "base/cancelled.h"
 #include "base/format.h"
+#include "device/values.h"
 #include "files/packed_file.h"
 
 namespace gimbal {
@@ -18,7 +19,9 @@ Steps::Steps(const ModelPlan& plan, std::vector<StageMemory>& memory)
     for (size_t stage = 0; stage < plan.stages.size(); stage++)
       for (size_t part = 0; part < plan.stages[stage].buckets[bucket].parts.size(); part++)
         turns.push_back({plan.stages[stage].buckets[bucket].parts[part].turn, stage, part});
-    std::sort(turns.begin(), turns.end(), [](const Turn& a, const Turn& b) { return a.turn < b.turn; });
+    std::sort(turns.begin(), turns.end(), [](const Turn& a, const Turn& b) {
+      return std::pair(a.turn, a.part) < std::pair(b.turn, b.part);  // divide_at_experts() keeps the turn
+    });
   }
   const auto rows = size_t(plan.options.logit_rows);
   for (const Stage& stage : plan.stages) staging_.emplace_back(stage.memory.step);
@@ -291,12 +294,28 @@ Status Steps::run_part(size_t stage, size_t part, size_t bucket, gimbal_step ste
     if (auto ok = here.device->write(memory.buffers[size_t(Slot::Step)], begin, staged + begin, end - begin);
         !ok)
       return ok;
+  if (memory.experts)
+    if (auto ok = provide_experts(stage, b, b.experts[part], step); !ok) return ok;
   if (auto ok = submit(*here.device, memory, memory.executables[bucket][part], step); !ok) return ok;
   if (!stage_watcher_ || part + 1 < b.parts.size()) return Done{};
   return stage_watcher_(stage, bucket, step, [&](uint16_t value, std::span<std::byte> bytes) {
     const gimbal_value& v = b.program.values[value];
     return here.device->read(memory.buffers[v.slot], v.offset, bytes.data(), bytes.size());
   });
+}
+
+// An earlier part computed the routes.
+Status Steps::provide_experts(size_t stage, const Bucket& b, const PartExperts& e, gimbal_step step) {
+  if (e.group < 0) return Done{};
+  StageMemory& memory = memory_[stage];
+  const gimbal_value& v = b.program.values[e.routes];
+  const auto rows = size_t(rows_in_step(v, step));
+  const std::span<float> to = memory.experts->routes(e.group, rows);
+  if (auto ok =
+          plan_.stages[stage].device->read(memory.buffers[v.slot], v.offset, to.data(), to.size_bytes());
+      !ok)
+    return ok;
+  return memory.experts->provide(e.group, rows);
 }
 
 // Reads one of the outputs, of the rows that request it; adjacent rows together.

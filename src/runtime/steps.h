@@ -5,12 +5,14 @@
 #include <functional>
 
 #include "runtime/batch.h"
+#include "runtime/expert_cache.h"
 #include "runtime/model_plan.h"
 
 namespace gimbal {
 
 // The device memory of one stage of a plan.
 struct StageMemory {
+  std::unique_ptr<ExpertCache> experts;  // of a stage with DiskExperts: its weights
   Buffer buffers[kSlots];
   std::vector<std::vector<Executable>> executables;  // of the buckets, by Bucket::parts
   std::vector<Executable> top;                       // of Stage::top
@@ -60,6 +62,7 @@ class Steps {
   Status copy_pages();
   void write_inputs(const Batch&, const Bucket&);
   Status run_part(size_t stage, size_t part, size_t bucket, gimbal_step);
+  Status provide_experts(size_t stage, const Bucket&, const PartExperts&, gimbal_step);
   Status read(const Batch&, const Bucket&, Output, bool Wants::*wanted, std::vector<float>& to);
   Status read_states(const Bucket&, size_t rows);
   Status find_top(int k, gimbal_step);

@@ -38,7 +38,7 @@ wire::Planned planned_needs(const ModelPlan& b) {
   for (const MemoryUse& u : memory_uses(b)) {
     wire::MemoryNeed n{u.device ? u.device->id() : "", u.sum.total(), u.sum.weights, 0, u.sum.free};
     for (const Stage& s : b.stages)
-      if (s.packed && (u.device ? s.device == u.device : s.device->in_host_memory()))
+      if (s.packed && !s.reads_experts() && (u.device ? s.device == u.device : s.device->in_host_memory()))
         n.shared += s.memory.weights;
     all.needs.push_back(std::move(n));
   }

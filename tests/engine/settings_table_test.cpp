@@ -57,6 +57,7 @@ const Reasons kRunOptions = {
     {"sequences", "sequences"},
     {"cache_positions", "absent: a whole context for each sequence"},
     {"cache_type", "cache_type"},
+    {"experts_from_disk", "experts_from_disk"},
     {"kernels", "prefer_kernel"},
     {"first_layers", "absent: verification tries the first layers"},
     {"embeddings", "absent: engine-internal, of draft models"},

@@ -7,6 +7,7 @@
 #include "apps/reports/stderr_sink.h"
 #include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
+#include "engine/expert_speed.h"
 #include "engine/report_json.h"
 #include "engine/tensor_places.h"
 #include "runtime/memory_check.h"
@@ -36,13 +37,20 @@ class Plan final : public Command {
     if (fits && planned->image) fits = check_memory(*planned->image->source.file, planned->image->plan);
     if (fits) fits = check_memory(*planned->model.source.file, planned->model.plan);
     if (!fits) fits = worded(fits.error());
-    if (json) print_as_json(*planned, fits);
-    else print_for_people(*planned, fits);
+    std::optional<ExpertSpeed> speed;
+    if (planned->model.plan.options.experts_from_disk) {
+      auto measured = measure_experts(planned->model.plan);
+      if (!measured) return measured.error();
+      speed = *measured;
+    }
+    if (json) print_as_json(*planned, fits, speed);
+    else print_for_people(*planned, fits, speed);
     return !fits && engine_.strict ? kOutOfMemory : kDone;
   }
 
  private:
-  void print_as_json(const Planned& planned, const Status& fits) const {
+  void print_as_json(const Planned& planned, const Status& fits,
+                     const std::optional<ExpertSpeed>& speed) const {
     const PlannedModel& p = planned.model;
     PlanReport r = plan_report(p.source.name, p.plan);
     if (planned.draft) {
@@ -61,11 +69,13 @@ class Plan final : public Command {
       image.fits = gimbal::fits(i.plan);
       j["image"] = report_json(image);
     }
+    if (speed) j["experts_from_disk"] = experts_json(p.plan, *speed);
     if (tensors_) j["tensors"] = report_json(named_places(p));
     print_json(j);
   }
 
-  void print_for_people(const Planned& planned, const Status& fits) const {
+  void print_for_people(const Planned& planned, const Status& fits,
+                        const std::optional<ExpertSpeed>& speed) const {
     const PlannedModel& p = planned.model;
     const ModelPlan& b = p.plan;
     Table head("ll");
@@ -83,6 +93,7 @@ class Plan final : public Command {
                      b.options.context, b.config.context, b.options.batch, info(b.options.cache_type).name)});
     for (const std::string& line : placement_lines(p)) head.row({"placement", line});
     for (const std::string& line : packed_lines(b)) head.row({"weights", line});
+    if (speed) head.row({"speed", speed_line(*speed)});
     if (planned.draft)
       head.row({"drafts", format("by {}, loaded first; its memory does not count as free",
                                  printable(planned.draft->source.name))});
@@ -118,6 +129,21 @@ class Plan final : public Command {
                        : b.split() ? " on " + u.device->id()
                                    : "");
     print(format("\nIt does not fit: {}.\n  {}\n", lack, fits.error().remedy));
+  }
+
+  // In bytes, and tokens/s.
+  static Json experts_json(const ModelPlan& plan, const ExpertSpeed& s) {
+    DiskExperts sum;
+    for (const Stage& stage : plan.stages) {
+      const DiskExperts& d = stage.experts;
+      sum.in_memory += d.in_memory, sum.budget += d.budget, sum.all += d.all;
+      sum.least = std::max(sum.least, d.least);
+    }
+    return {{"weights_in_memory", sum.in_memory},  {"budget", sum.budget},
+            {"least_budget", sum.least},           {"all_experts", sum.all},
+            {"experts_of_token", s.of_token},      {"disk_bytes_per_second", s.disk},
+            {"past_page_cache", s.direct},         {"tokens_per_second_at_least", s.at_least},
+            {"tokens_per_second_evenly", s.evenly}};
   }
 
   // With the reason that the choice of the device has, where a stage has none of its own.

@@ -50,11 +50,38 @@ std::vector<PlacedLayers> worded_placement(const ModelPlan& b, const OpenedDevic
 
 std::vector<std::string> packed_lines(const ModelPlan& b) {
   std::vector<std::string> all;
-  for (const Stage& p : b.stages)
-    if (p.packed)
-      all.push_back(format("{}{}, mapped from {}", b.split() ? p.device->id() + ": " : "",
-                           human_bytes(p.memory.weights), gimbal::quoted(p.packed->path())));
+  for (const Stage& p : b.stages) {
+    const std::string on = b.split() ? p.device->id() + ": " : "";
+    if (p.reads_experts() && p.packed)
+      all.push_back(format("{}{} read from {}; of {} of experts there, at most {} at one time", on,
+                           human_bytes(p.experts.in_memory), gimbal::quoted(p.packed->path()),
+                           human_bytes(p.experts.all), human_bytes(p.experts.budget)));
+    else if (p.packed)
+      all.push_back(format("{}{}, mapped from {}", on, human_bytes(p.memory.weights),
+                           gimbal::quoted(p.packed->path())));
+  }
   return all;
+}
+
+std::string speed_line(const ExpertSpeed& s) {
+  return format(
+      "at least {:.1f} tokens/s with this disk: a token chooses {} of experts, and {}/s were measured{}; "
+      "{:.1f} "
+      "if all experts are chosen equally often",
+      s.at_least, human_bytes(s.of_token), human_bytes(uint64_t(s.disk)),
+      s.direct ? "" : " through the page cache, which the file system does not let us avoid", s.evenly);
+}
+
+// What a model with experts on disk read, in all its steps.
+static void add_expert_counts(Table& t, const Model& m) {
+  for (size_t i = 0; i < m.plan().stages.size(); i++) {
+    if (!m.plan().stages[i].reads_experts()) continue;
+    const ExpertCache::Counts c = m.expert_counts(i);
+    t.row(
+        {"experts", format("{} wanted, {} read ({:.0f} %), {} dropped; {} read in all, at most {} in memory",
+                           c.wanted, c.read, c.wanted ? 100 * double(c.read) / double(c.wanted) : 0,
+                           c.dropped, human_bytes(c.bytes_read), human_bytes(c.bytes_at_most))});
+  }
 }
 
 std::string run_stats(const LoadedModel& loaded, const Generated& g, uint64_t seed,
@@ -80,6 +107,7 @@ std::string run_stats(const LoadedModel& loaded, const Generated& g, uint64_t se
                             info(b.options.cache_type).name, human_bytes(u.sum.activations))});
   }
   for (const std::string& line : packed_lines(b)) t.row({"weights", line});
+  add_expert_counts(t, *loaded.model);
   t.row({"loading", format("{:.0f} ms", loaded.load_seconds * 1e3)});
   t.row({"prompt", format("{} tokens, {:.1f} tokens/s", g.prompt_tokens, prompt_rate(g))});
   if (g.stored_tokens)

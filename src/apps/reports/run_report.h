@@ -4,6 +4,7 @@
 
 #include "base/json_fwd.h"
 #include "engine/engine.h"
+#include "engine/expert_speed.h"
 #include "engine/reports.h"
 #include "runtime/generate.h"
 
@@ -14,6 +15,8 @@ size_t device_count(const ModelPlan&);
 std::vector<PlacedLayers> worded_placement(const ModelPlan&, const OpenedDevice&);
 // "4.66 GB, mapped from 'FILE'", for each stage with packed weights.
 std::vector<std::string> packed_lines(const ModelPlan&);
+// "at least 4.2 tokens/s with this disk: ..."
+std::string speed_line(const ExpertSpeed&);
 // Lines for stderr, each with its newline. `before`: the model's receipt before the text.
 std::string run_stats(const LoadedModel&, const Generated&, uint64_t seed,
                       const std::vector<ReceiptLine>& before);
