@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export GIMBAL_GOLDEN=${GIMBAL_GOLDEN-tests/data}
 build=build/aarch64
-tests=(half_test quant_test encode_test fixed_math_test kernels_test golden_logits_test same_bits_test)
+tests=(half_test quant_test encode_test fixed_math_test kernels_test table_look_up_test golden_logits_test same_bits_test)
 program=gimbal
 [ "${1-}" = quick ] && tests=() program=generate_test
 

@@ -33,12 +33,7 @@ std::string backend_of(NamedKernel k) {
   return pattern.substr(0, pattern.find('.'));
 }
 
-bool by_look_up(NamedKernel k) { return std::string_view(to_string(k)).starts_with("TL"); }
-
 std::string why_not(NamedKernel k, const BackendReport* backend) {
-  if (by_look_up(k))
-    return "no kernel of this version computes by table look-up; files in TL1 and TL2 are computed by the "
-           "rows of i2_s64";
   const std::string name = backend_of(k);
   if (!backend || !backend->present) return format("this program has no {} backend", name);
   if (!backend->available) return backend->message;

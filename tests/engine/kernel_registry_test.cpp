@@ -83,9 +83,9 @@ TEST(KernelRegistry, SaysWhatThisMachineCanCompute) {
   EXPECT_FALSE(all.is_capable_of("no such kernel").has_value());
   EXPECT_EQ(all.is_capable_of("I2S_QK256_Scalar"), true);
   EXPECT_EQ(all.is_capable_of("Llama_CPU"), true);
-  EXPECT_EQ(all.is_capable_of("TL1_X86_AVX2"), false);
 #ifdef __x86_64__
   EXPECT_EQ(all.is_capable_of("I2S_QK256_NEON"), false);
+  EXPECT_EQ(all.is_capable_of("TL1_ARM_NEON"), false);
   const auto cpu = cpu_flags();
   const bool avx2 = cpu.contains("avx2") && cpu.contains("fma") && cpu.contains("f16c"),
              avx512 = avx2 && cpu.contains("avx512f") && cpu.contains("avx512bw") && cpu.contains("avx512vl");
@@ -105,7 +105,11 @@ TEST(KernelRegistry, AgreesWithTheRowsOfOpenDevices) {
   for (const auto& [kernel, variant] : {std::pair(NamedKernel::I2S_QK256_Scalar, "baseline"),
                                         {NamedKernel::I2S_QK256_AVX2, "avx2"},
                                         {NamedKernel::I2S_QK256_AVX512, "avx512"},
-                                        {NamedKernel::I2S_QK256_NEON, "neon"}})
+                                        {NamedKernel::I2S_QK256_NEON, "neon"},
+                                        {NamedKernel::TL1_X86_AVX2, "avx2"},
+                                        {NamedKernel::TL1_X86_AVX512, "avx512"},
+                                        {NamedKernel::TL2_X86_AVX512, "avx512"},
+                                        {NamedKernel::TL1_ARM_NEON, "neon"}})
     EXPECT_EQ(bool(open_device({"cpu", 0, true, std::string("threads=1\nvariant=") + variant})),
               has(set, kernel))
         << to_string(kernel);

@@ -81,6 +81,20 @@ TEST(Estimate, OfAKnownModel) {
   EXPECT_EQ(e.weights - estimate_inference_memory(d).weights, uint64_t(128256) * 4096 * 18 / 32);
 }
 
+// 72 layers of 13 squares of the width, and two tables of the vocabulary: 1.02e12 weights.
+TEST(Estimate, OfATrillionParameters) {
+  ModelDimensions d;
+  d.layers = 72, d.embedding = 32768, d.heads = d.kv_heads = 256, d.head_dim = 128, d.ffn = 98304;
+  d.vocabulary = 200000, d.context = 1 << 20, d.batch = 512, d.weights = DType::F16;
+  const MemoryEstimate e = estimate_inference_memory(d);
+  const double squares = 72. * 13 * 32768 * 32768, tables = 2. * 200000 * 32768;
+  ASSERT_GT(squares + tables, 1e12);
+  EXPECT_NEAR(double(e.weights), 2 * (squares + tables), 1e-4 * squares);
+  EXPECT_EQ(e.cache, uint64_t(72) * 2 * 32768 * 2 << 20) << "keys and values of 2^20 positions";
+  EXPECT_EQ(e.total(), e.weights + e.cache + e.activations + e.step + e.output);
+  EXPECT_GT(e.total(), uint64_t(10) << 40);
+}
+
 TEST(Estimate, OfNonsenseIsSmall) {
   ModelDimensions d;
   d.layers = d.embedding = d.heads = d.kv_heads = d.head_dim = d.ffn = d.vocabulary = -5;

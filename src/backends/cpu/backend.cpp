@@ -78,11 +78,20 @@ constexpr gimbal_limit kManySizes[] = {
     {"rows", GIMBAL_ROWS, GIMBAL_OUTPUT, 0, 0, kMaxFewRows + 1, INT64_MAX},
 };
 
+DTypeSet formats_of(const CpuClaim& c) {
+  const auto format = DType(c.format);
+  if (!c.alike) return set_of(format);
+  DTypeSet all = 0;
+  for (DType t : kAllDTypes)
+    if (first_alike(t) == first_alike(format)) all |= set_of(t);
+  return all;
+}
+
 CpuKernel kernel_of(const CpuRow& r, uint32_t needs) {
   const CpuClaim& c = r.info;
   const auto op = OpKind(c.op);
-  gimbal_kernel_info k = is_tensor_op(op) ? tensor_claims(c.name, op, DType(c.format))
-                                          : claims(c.name, op, set_of(DType(c.format)));
+  gimbal_kernel_info k =
+      is_tensor_op(op) ? tensor_claims(c.name, op, DType(c.format)) : claims(c.name, op, formats_of(c));
   k.rank = c.rank, k.needs = needs;
   if (op == OpKind::MatMul || op == OpKind::ExpertMatMul) k.in[1] = claim_of(set_of(DType(c.x)));
   if (c.rows == CpuRows::Few) limit(k, kFewSizes);

@@ -45,6 +45,7 @@ struct CpuClaim {
   uint8_t x;       // of a product's activations
   CpuRows rows;
   float tolerance = 0;  // not 0: a fast row with this gimbal_kernel_info::tolerance
+  bool alike = false;   // for all formats with the same facts as `format` (tensor/formats.def)
 };
 
 // A row: its claims, and the private function that computes work items [begin, end).

@@ -9,6 +9,9 @@
 #include "tensor/block_encode.h"
 #include "tensor/half.h"
 #include "vec.h"  // from variants/<name>
+#ifndef CPU_PRODUCTS_ONLY
+#include "tables.h"
+#endif
 
 namespace CPU_VARIANT {
 namespace {
@@ -31,6 +34,9 @@ using gimbal::OpKind, gimbal::kChunk, gimbal::kPagePositions;
 #include "backends/cpu/kernels/row_sums.h"
 #include "backends/cpu/kernels/rows.h"
 #include "backends/cpu/kernels/sort.h"
+#ifndef CPU_PRODUCTS_ONLY
+#include "backends/cpu/kernels/table_look_up.h"
+#endif
 
 using Launch = void (*)(const CpuTask&, int64_t, int64_t);
 
@@ -94,6 +100,17 @@ constexpr CpuRow mat_mul_few(const char* name, DType weights, const WeightKernel
   k.item_outputs = 16;
   return k;
 }
+#ifndef CPU_PRODUCTS_ONLY
+// Below every multiplication, so that these take no place of a faster set among the rows that are measured:
+// they are chosen where a measurement says so, or by name.
+constexpr int16_t kPairRank = kRank / 10 - 10, kTripleRank = kPairRank - 10;
+constexpr CpuRow mat_mul_look_up(const char* name, int16_t rank, Launch launch) {
+  CpuRow k = row(name, OpKind::MatMul, look_up_work, launch, false, DType::I2_S);
+  k.info.x = uint8_t(DType::A8_ROW);
+  k.info.rank = rank, k.info.alike = true;
+  return k;
+}
+#endif
 constexpr CpuRow expert_mat_mul(const char* name, DType weights, const WeightKernels& kernels) {
   CpuRow k = row(name, OpKind::ExpertMatMul, expert_work, kernels.expert, false, weights);
   k.info.x = uint8_t(kernels.x);
@@ -141,6 +158,8 @@ const CpuRow kTable[] = {
 #undef GIMBAL_FORMAT
 #endif
 #ifndef CPU_PRODUCTS_ONLY
+    mat_mul_look_up(NAME("mat_mul.tl1"), kPairRank, mat_mul_by_tables<DType::I2_S, false>),
+    mat_mul_look_up(NAME("mat_mul.tl2"), kTripleRank, mat_mul_by_tables<DType::I2_S, true>),
 #define GIMBAL_FORMAT(id, name, ...) embedding(NAME("embed." #name), DType::id, weight_kernels<DType::id>()),
 #include "tensor/formats.def"
 #undef GIMBAL_FORMAT

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <ctime>
+#include <filesystem>
 #include <thread>
 
 namespace gimbal::cpu {
@@ -27,6 +28,31 @@ TEST(ThreadPool, EveryWorkerRunsEveryJobOnce) {
       for (int n : ran) ASSERT_EQ(n, round + 1) << threads << " threads";
     }
     EXPECT_TRUE(first_is_caller);
+  }
+}
+
+// The threads of this process, as the system counts them.
+int threads_of_process() {
+  int n = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) n += !task.path().empty();
+  return n;
+}
+
+TEST(ThreadPool, HasAsManyThreadsAsTheSystemCounts) {
+  const int before = threads_of_process();
+  for (int threads : {1, 2, 5}) {
+    {
+      ThreadPool pool(threads);
+      EXPECT_EQ(threads_of_process(), before) << "none is started before there is work";
+      pool.run([](int) {});
+      EXPECT_EQ(threads_of_process(), before + threads - 1) << "the caller is one of " << threads;
+      pool.run([](int) {});
+      EXPECT_EQ(threads_of_process(), before + threads - 1) << "the second job starts none";
+    }
+    // A joined thread may be listed for a moment.
+    for (int tries = 0; tries < 5000 && threads_of_process() != before; tries++)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(threads_of_process(), before) << "all have ended";
   }
 }
 
