@@ -259,6 +259,29 @@ TEST(ProjectorFiles, WithoutAWeightAreRefused) {
   }
 }
 
+// Old files exchange ffn_up and ffn_down.
+TEST(ProjectorFiles, WithOldNamesAreTheSame) {
+  const ModelSource file = open_file(vision_path("mmproj-gemma3.gguf"));
+  auto old = std::make_shared<MadeTensors>(file);
+  for (const StoredTensor& t : file.tensors()) {
+    std::string name(t.name);
+    if (const size_t up = name.find(".ffn_up."), down = name.find(".ffn_down."); up != name.npos)
+      name.replace(up, 8, ".ffn_down.");
+    else if (down != name.npos) name.replace(down, 10, ".ffn_up.");
+    old->add(t, name);
+  }
+  const auto opened = open_vision(file);
+  const auto again = open_vision(ModelSource(file.file_format(), file.metadata(), old->tensors(), old));
+  ASSERT_TRUE(opened && again);
+  for (const StoredTensor& t : opened->source->tensors()) {
+    const StoredTensor* same = again->source->tensors().find(t.name);
+    ASSERT_TRUE(same) << t.name;
+    const auto ours = opened->source->read(t), theirs = again->source->read(*same);
+    ASSERT_TRUE(ours && theirs);
+    EXPECT_TRUE(*ours == *theirs) << t.name;
+  }
+}
+
 TEST(ProjectorFiles, AreToldFromModels) {
   const std::string folder = golden_dir() + "/vision/";
   const ModelSource text = open_file(folder + "text-gemma3.gguf"),

@@ -42,7 +42,7 @@ TEST_F(CpuFeatures, DotProductsOfBf16) {
 // Alder Lake has AVX-VNNI, and no AVX-512. Cascade Lake has it the other way round.
 TEST_F(CpuFeatures, DotProductsOfBytesWithoutAvx512) {
   X86Reading r = sapphire_rapids();
-  r.leaf7_1_eax = 1u << 4, r.leaf7_ebx &= ~(1u << 16), r.xcr0 = 7;
+  r.leaf7_1_eax = 1u << 4, r.leaf7_ebx &= ~(1u << 16 | 1u << 17 | 1u << 30 | 1u << 31), r.xcr0 = 7;
   EXPECT_EQ(x86_features(r, granted), uint32_t(FMA | F16C | AVX2 | AVX_VNNI));
   r.leaf7_1_eax = 0;
   EXPECT_EQ(x86_features(r, granted), uint32_t(FMA | F16C | AVX2));
