@@ -43,6 +43,15 @@ constinit const OpCheck RmsNormCheck = {
                    return true;
                  }))
               all.push_back(std::move(c));
+          // Values whose squares are near the ends of what a float can hold.
+          for (auto [size, epsilon] : {std::pair(1e15f, 1e-6f), {1e-15f, 0.f}})
+            for (Case& c : row_cases(OpKind::RmsNorm, x, [&](Case&c, int width, Numbers&n) {
+                   c.name += format(" values of {}", size);
+                   c.params.f[0] = epsilon;
+                   c.inputs = {rows_of(c, width, n, size), floats(Shape(x, {width}), n)};
+                   return true;
+                 }))
+              all.push_back(std::move(c));
           return all;
         },
     .bench =
