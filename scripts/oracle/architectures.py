@@ -182,6 +182,10 @@ MIXTURES = {
     "exaone-moe": sparse(ATTENTION + QK_NORM, {**LENGTHS, **ROUTED, "attention.sliding_window": "9", "leading_dense_block_count": "1",
                                                "expert_shared_feed_forward_length": "fs"},
                          None, HEAD + "; rope_freqs hd//2", hd="24", l="5"),
+    "mellum": decoder(NORM + ATTENTION + QK_NORM + "; ffn_norm d; " + MOE, HEAD, {
+        **LENGTHS, **EXPERTS, **YARN, "expert_feed_forward_length": "fe", "attention.sliding_window": "9"}, sizes=dict(hd="24", l="5")),
+    "mellum:far": decoder(NORM + ATTENTION + QK_NORM + "; ffn_norm d; " + MOE, HEAD,
+                          {**LENGTHS, **EXPERTS, "expert_feed_forward_length": "fe"}, sizes=dict(hd="24")),
     "exaone-moe:nextn": sparse(
         ATTENTION + QK_NORM, {**LENGTHS, **ROUTED, "attention.sliding_window": "9", "leading_dense_block_count": "1",
                               "attention.sliding_window_pattern": "[1, 0, 1, 0]", "nextn_predict_layers": "1"},
@@ -372,6 +376,13 @@ ARCHS = {
               "blocks": {NORM + "attn_norm: d; " + ATTENTION + QKV_BIAS + "; attn_output: d; " + MLP_LN: "True"}},
     "refact": decoder(NORM + ATTENTION + "; " + FFN, sizes=dict(kv="1")),
     "plamo": decoder(NORM + ATTENTION + "; " + GLU),
+    "plamo2": {"keys": {**RMS, **LENGTHS, **SSM1, "ssm.group_count": "0",
+                        "attention.head_count_kv": "[kv if j % 2 == 1 else 0 for j in range(l)]"},
+               "head": TIED, "sizes": dict(conv="4", inner="dt*12", state="8", dt="5", l="4", hd="16", few="64"),
+               "blocks": {NORM + "post_attention_norm! d; ffn_norm d; ffn_up d 2*f; ffn_down f d; post_ffw_norm! d": "True",
+                          "attn_qkv d (h+2*kv)*hd; attn_output h*hd d; attn_q_norm hd h; attn_k_norm hd kv": "i % 2 == 1",
+                          "ssm_in d 2*inner; ssm_conv1d conv inner; ssm_x inner few+2*state; ssm_dt few dt; ssm_dt: dt; ssm_a! dt; ssm_d! dt; "
+                          "ssm_out inner d; ssm_dt_norm! few; ssm_b_norm! state; ssm_c_norm! state": "i % 2 == 0"}},
     "plamo3": decoder(NORM + "attn_qkv d (h+2*kv)*hd; attn_output h*hd d" + QK_NORM + "; post_attention_norm! d; ffn_norm d; ffn_up d 2*f; "
                       "ffn_down f d; post_ffw_norm! d", keys={**LENGTHS, "attention.sliding_window": "9"}, sizes=dict(l="9", hd="16")),
     "maincoder": decoder(NORM + ATTENTION + QK_NORM + "; " + FFN, TIED, LENGTHS, sizes=dict(hd="24")),

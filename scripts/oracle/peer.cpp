@@ -5,6 +5,7 @@
 // Usage: peer LIBRARY_FOLDER tokenize VOCABULARY   stdin: texts, each {bytes, text}; stdout: see answer()
 //        peer LIBRARY_FOLDER embed MODEL CONTEXT 0         stdin: {count, ids}; stdout: width, values
 //        peer LIBRARY_FOLDER logits MODEL CONTEXT GREEDY   stdin: {count, ids}; stdout: see continued()
+//        peer LIBRARY_FOLDER drafts HEAD CONTEXT GREEDY TARGET   stdin: {count, ids}; stdout: see drafted()
 //        peer LIBRARY_FOLDER judge MODEL CONTEXT THREADS   stdin: {count, ids} of a prompt, then of an answer, again
 //                                                                 and again; stdout: see judge()
 //        peer LIBRARY_FOLDER losses MODEL CONTEXT THREADS  stdin: {count, ids}, again and again; stdout: see losses()
@@ -18,6 +19,15 @@
 #include <cstring>
 #include <string>
 #include <vector>
+
+// Of the library's own interface for draft heads, which its headers in include/ leave out.
+void llama_set_embeddings_nextn(llama_context* context, bool value, bool masked);
+float* llama_get_embeddings_nextn(llama_context* context);
+float* llama_get_embeddings_nextn_ith(llama_context* context, int32_t row);
+void llama_set_embeddings_layer_inp(llama_context* context, uint32_t layer, bool value);
+float* llama_get_embeddings_layer_inp(llama_context* context, uint32_t layer);
+const int32_t* llama_model_target_layer_ids(const llama_model* model);
+uint32_t llama_model_target_layer_ids_n(const llama_model* model);
 
 namespace {
 
@@ -144,33 +154,102 @@ void embed(llama_model* model, int size) {
   llama_free(context);
 }
 
-// The width and the logits behind the tokens; then GREEDY tokens, each with its logit's distance to the next
-// best one. The cache is in f32.
-void continued(llama_model* model, int size, int greedy) {
+// The cache is in f32. `other`: of the model that a draft head reads.
+llama_context* exact_context(llama_model* model, int size, llama_context* other = nullptr) {
   llama_context_params wanted = llama_context_default_params();
   wanted.n_ctx = wanted.n_batch = wanted.n_ubatch = uint32_t(size);
   wanted.n_threads = wanted.n_threads_batch = 1;
   wanted.type_k = wanted.type_v = GGML_TYPE_F32;
   wanted.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  wanted.ctx_other = other;
   llama_context* context = llama_init_from_model(model, wanted);
   if (context == nullptr) fail("no context");
+  return context;
+}
+
+// The likeliest token, and its logit's distance to the next best one.
+llama_token put_best(const float* row, int width) {
+  const llama_token best = llama_token(std::max_element(row, row + width) - row);
+  float next = -INFINITY;
+  for (int id = 0; id < width; ++id)
+    if (id != best) next = std::max(next, row[id]);
+  const float above = row[best] - next;
+  put(best);
+  std::fwrite(&above, sizeof above, 1, stdout);
+  return best;
+}
+
+// The width and the logits behind the tokens; then GREEDY tokens, each with its logit's distance to the next
+// best one.
+void continued(llama_model* model, int size, int greedy) {
+  llama_context* context = exact_context(model, size);
   std::vector<llama_token> tokens = given_tokens();
   const int width = llama_vocab_n_tokens(llama_model_get_vocab(model));
   decode(context, tokens.data(), int(tokens.size()), 0, int(tokens.size()) - 1);
   put(width);
   std::fwrite(llama_get_logits_ith(context, -1), sizeof(float), size_t(width), stdout);
   for (int i = 0; i < greedy; ++i) {
-    const float* row = llama_get_logits_ith(context, -1);
-    llama_token best = llama_token(std::max_element(row, row + width) - row);
-    float next = -INFINITY;
-    for (int id = 0; id < width; ++id)
-      if (id != best) next = std::max(next, row[id]);
-    const float above = row[best] - next;
-    put(best);
-    std::fwrite(&above, sizeof above, 1, stdout);
+    llama_token best = put_best(llama_get_logits_ith(context, -1), width);
     decode(context, &best, 1, int(tokens.size()) + i, 0);
   }
   llama_free(context);
+}
+
+// One row of a draft head for each of the tokens, with the states that it reads. The graph of a head computes the results of all rows,
+// and the context takes the first ones for those of the rows with results: only a row alone has the right ones.
+void decode_head(llama_context* context, const llama_token* tokens, const float* states, int width, int count, llama_pos first) {
+  llama_batch batch = llama_batch_init(count, width, 1);
+  std::copy(states, states + size_t(width) * size_t(count), batch.embd);
+  std::vector<llama_token> own(tokens, tokens + count);
+  batch.token = own.data();
+  batch.n_tokens = count;
+  for (int i = 0; i < count; ++i) {
+    batch.pos[i] = first + i;
+    batch.n_seq_id[i] = 1;
+    batch.seq_id[i][0] = 0;
+    batch.logits[i] = count == 1;
+  }
+  if (const int status = llama_decode(context, batch)) fail("llama_decode returned " + std::to_string(status));
+  batch.token = nullptr;
+  llama_batch_free(batch);
+}
+
+// As continued(), of a draft head: the target has computed all tokens but the last one. The width is that of all tokens; those that
+// the head has no logit for have minus infinity.
+void drafted(llama_model* head, llama_model* target, int size, int greedy) {
+  llama_context* of_target = exact_context(target, size);
+  llama_context* context = exact_context(head, size, of_target);
+  const int32_t* layers = llama_model_target_layer_ids(head);
+  const uint32_t count = llama_model_target_layer_ids_n(head);
+  for (uint32_t k = 0; k < count; ++k) llama_set_embeddings_layer_inp(of_target, uint32_t(layers[k]), true);
+  llama_set_embeddings_nextn(context, true, true);
+  std::vector<llama_token> tokens = given_tokens();
+  const int rows = int(tokens.size()) - 1, from = llama_model_n_embd(target), width = llama_model_n_embd(head);
+  decode(of_target, tokens.data(), rows, 0, 0);
+  std::vector<float> states;
+  for (int i = 0; i < rows; ++i)
+    for (uint32_t k = 0; k < count; ++k) {
+      const float* one = llama_get_embeddings_layer_inp(of_target, uint32_t(layers[k])) + size_t(i) * size_t(from);
+      states.insert(states.end(), one, one + from);
+    }
+  llama_batch given = {rows, nullptr, states.data(), nullptr, nullptr, nullptr, nullptr};
+  if (const int status = llama_encode(context, given)) fail("llama_encode returned " + std::to_string(status));
+  const float* joined = llama_get_embeddings_nextn(context);
+  states.assign(joined, joined + size_t(rows) * size_t(width));
+  const int last = rows - 1;
+  decode_head(context, &tokens[1], states.data(), width, last, 0);
+  decode_head(context, &tokens[size_t(rows)], &states[size_t(last) * size_t(width)], width, 1, last);
+  const int vocabulary = llama_vocab_n_tokens(llama_model_get_vocab(head));
+  put(vocabulary);
+  std::fwrite(llama_get_logits_ith(context, -1), sizeof(float), size_t(vocabulary), stdout);
+  for (int i = 0; i < greedy; ++i) {
+    const llama_token best = put_best(llama_get_logits_ith(context, -1), vocabulary);
+    const float* own = llama_get_embeddings_nextn_ith(context, 0);
+    states.assign(own, own + width);
+    decode_head(context, &best, states.data(), width, 1, rows + i);
+  }
+  llama_free(context);
+  llama_free(of_target);
 }
 
 // The context that a person gets who names its size and the number of threads.
@@ -238,7 +317,7 @@ void losses(llama_model* model, int size, int threads) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4) fail("usage: peer LIBRARY_FOLDER tokenize|logits|embed|judge|losses FILE [CONTEXT NUMBER]");
+  if (argc < 4) fail("usage: peer LIBRARY_FOLDER tokenize|logits|embed|drafts|judge|losses FILE [CONTEXT NUMBER [TARGET]]");
   const bool tokens = std::strcmp(argv[2], "tokenize") == 0;
   llama_log_set(
       [](ggml_log_level level, const char* text, void*) {
@@ -254,9 +333,14 @@ int main(int argc, char** argv) {
   if (tokens) tokenize(llama_model_get_vocab(model));
   else if (argc == 6 && std::strcmp(argv[2], "embed") == 0) embed(model, std::atoi(argv[4]));
   else if (argc == 6 && std::strcmp(argv[2], "logits") == 0) continued(model, std::atoi(argv[4]), std::atoi(argv[5]));
-  else if (argc == 6 && std::strcmp(argv[2], "judge") == 0) judge(model, std::atoi(argv[4]), std::atoi(argv[5]));
+  else if (argc == 7 && std::strcmp(argv[2], "drafts") == 0) {
+    llama_model* target = llama_model_load_from_file(argv[6], wanted);
+    if (target == nullptr) fail(std::string(argv[6]) + " cannot be loaded");
+    drafted(model, target, std::atoi(argv[4]), std::atoi(argv[5]));
+    llama_model_free(target);
+  } else if (argc == 6 && std::strcmp(argv[2], "judge") == 0) judge(model, std::atoi(argv[4]), std::atoi(argv[5]));
   else if (argc == 6 && std::strcmp(argv[2], "losses") == 0) losses(model, std::atoi(argv[4]), std::atoi(argv[5]));
-  else fail("it does tokenize, embed, logits, judge and losses; the last four need a context size and a number");
+  else fail("it does tokenize, embed, logits, drafts, judge and losses; all but the first need a context size and a number");
   llama_model_free(model);
   return 0;
 }

@@ -211,8 +211,27 @@ def shortened(metadata, size, last):
     return out
 
 
+def as_plamo2(metadata, size):
+    """A vocabulary as PLaMo 2's files have it, with the first `size` plain tokens of a Unigram one and their scores. It has no
+    unused tokens: llama.cpp gives these a text here, and gimbal nowhere."""
+    found = dict(zip((t.decode().replace("▁", " ") for t in gguf_file.strings(metadata["tokenizer.ggml.tokens"])),
+                     struct.unpack_from(f"<{4 + size}f", metadata["tokenizer.ggml.scores"], 16)))
+    rows = [("<|plamo:unk|>", 0, 2), ("<|plamo:bos|>", 0, 3), ("<|plamo:eos|>", 0, 3), ("<|plamo:pad|>", 0, 3)]
+    rows += [(f"<0x{byte:02X}>", 0, 6) for byte in range(256)]
+    rows += [(text, score, 1) for text, score in found.items() if not text.startswith("<")]
+    texts, scores, types = zip(*rows)
+    lists = {"tokens": (gguf_file.STRING, texts), "scores": (gguf_file.F32, scores), "token_type": (gguf_file.I32, types)}
+    return {"general.architecture": gguf_file.entry(gguf_file.STRING, "plamo2"),
+            "tokenizer.ggml.model": gguf_file.entry(gguf_file.STRING, "plamo2"),
+            "tokenizer.ggml.pre": gguf_file.entry(gguf_file.STRING, "default"),
+            **{"tokenizer.ggml." + key: gguf_file.entry(gguf_file.ARRAY, value) for key, value in lists.items()},
+            "tokenizer.ggml.bos_token_id": gguf_file.entry(gguf_file.U32, 1), "tokenizer.ggml.eos_token_id": gguf_file.entry(gguf_file.U32, 2),
+            "tokenizer.ggml.unknown_token_id": gguf_file.entry(gguf_file.U32, 0)}
+
+
 def write_data(peer, folder):
-    """The data of the repository: a WordPiece vocabulary, and a part of a Unigram one with its whole map of characters."""
+    """The data of the repository: a WordPiece vocabulary, and parts of a Unigram one: with its whole map of characters, and as PLaMo 2
+    has it."""
     rng = random.Random(7)
     texts = [random_text(rng, (), False) for _ in range(150)] + PHRASES
     vocabularies = install.vocabularies(peer)
@@ -220,6 +239,7 @@ def write_data(peer, folder):
     write_collection(folder, "bert-bge", bert, texts, peer, "WPM")
     nomic = gguf_file.read_metadata(os.path.join(vocabularies, "ggml-vocab-nomic-bert-moe.gguf"))
     write_collection(folder, "xlm-roberta-6000", shortened(nomic, 6000, 250001), texts, peer, "UGM")
+    write_collection(folder, "plamo2-3000", as_plamo2(nomic, 3000), texts, peer, "PLaMo2")
 
 
 def main():

@@ -34,7 +34,20 @@ Status same_vocabulary(const Tokenizer& a, const Tokenizer& b, const std::string
 struct Wanted {
   ModelFile source;  // without a file: no draft model
   EngineOptions options;
+  std::optional<DraftHead> head{};  // that it is
 };
+
+// The model gives the states that the head reads; the head takes from the model's file what its own one
+// lacks.
+Status choose_head(EngineOptions& options, const ModelFile& drafts_for, Wanted& w) {
+  auto joined = std::make_shared<ModelSource>(*w.source.file);
+  if (auto ok = fit_draft_head(*w.head, *joined, *drafts_for.file); !ok) return ok;
+  w.source.file = std::move(joined);
+  options.run.states = w.options.run.states = true;
+  options.run.state_layers = w.head->layers;
+  w.options.run.drafts = 0, w.options.run.arch = w.head->arch;
+  return Done{};
+}
 
 Status choose(EngineOptions& options, const ModelFile& drafts_for, const std::string& word, int texts,
               Wanted& w) {
@@ -79,14 +92,19 @@ Status choose(EngineOptions& options, const ModelFile& drafts_for, const std::st
   if (!tokenizer) return tokenizer.error();
   if (!own) return own.error();
   w.source = std::move(*source);
-  return same_vocabulary(**tokenizer, **own, w.source.name);
+  if (auto ok = same_vocabulary(**tokenizer, **own, w.source.name); !ok) return ok;
+  auto head = read_draft_head(*w.source.file);
+  if (!head) return head.error();
+  w.head = std::move(*head);
+  return w.head ? choose_head(options, drafts_for, w) : Done{};
 }
 
 // nullptr: all texts of its model are in use. A single session moves when its device is lost.
 std::unique_ptr<Drafter> drafter_of(Drafts& d, bool alone) {
   Model& model = *d.model->model;
   if (model.plan().takes_states) {
-    auto made = NextnDrafter::create(model);
+    auto made = d.head ? NextnDrafter::create(model, d.head->tokens, d.head->arch->name)
+                       : NextnDrafter::create(model);
     return made ? std::move(*made) : nullptr;
   }
   auto session = Session::create(model);
@@ -112,7 +130,7 @@ Result<std::unique_ptr<Drafts>> open_drafts(Registry& registry, EngineOptions& o
     d->engine = std::make_unique<Engine>(registry, std::move(w.options), events);
     auto loaded = d->engine->load(w.source);
     if (!loaded) return loaded.error();
-    d->model = std::move(*loaded);
+    d->model = std::move(*loaded), d->head = std::move(w.head);
     d->drafter = [all = d.get(), texts] { return all->lost ? nullptr : drafter_of(*all, texts == 1); };
   }
   d->failed = [all = d.get(), events, strict = options.strict](const Error& why) -> Status {

@@ -1,20 +1,23 @@
 // Chooses the source of a model's drafts from one word of the user.
 #pragma once
 #include <functional>
+#include <optional>
 
 #include "engine/engine.h"
+#include "model/draft_head.h"
 #include "runtime/drafting.h"
 
 namespace gimbal {
 
 // The largest number of tokens to draft with this word: "off" (or empty), "auto", "ngram", "mtp" (the
-// file's own layers for it), or a model (engine/find_model.h).
+// file's own layers for it), or a smaller model or a draft head (engine/find_model.h).
 int drafts_at_most(const std::string& word);
 
 // Each member may depend on those before it.
 struct Drafts {
   std::unique_ptr<Engine> engine;  // of the draft model; nullptr: none
   LoadedModelPtr model;            // likewise
+  std::optional<DraftHead> head;  // that the draft model is; nullopt: another model, or the file's own layers
   // Returns a drafter for one text; nullptr: all of the loaded model's sequences are in use, or its device
   // is lost. Empty: off.
   std::function<std::unique_ptr<Drafter>()> drafter = {};

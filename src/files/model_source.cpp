@@ -10,19 +10,26 @@
 namespace gimbal {
 namespace {
 
-// The tensors of two readers, first those of the first one.
+// The tensors of a reader, and behind them some of a second one.
 class JoinedReader final : public TensorReader {
  public:
-  JoinedReader(std::shared_ptr<const TensorReader> first, size_t tensors,
+  JoinedReader(std::shared_ptr<const TensorReader> first, const TensorTable& tensors,
                std::shared_ptr<const TensorReader> second)
-      : first_(std::move(first)), tensors_(tensors), second_(std::move(second)) {}
+      : first_(std::move(first)), second_(std::move(second)), all_(tensors), own_(tensors.size()) {
+    for (const StoredTensor& t : tensors) parts_ = std::max(parts_, t.part + 1);
+  }
 
-  // Keeps the name of a tensor of the second reader.
-  std::string_view name(std::string name) { return names_.emplace_back(std::move(name)); }
+  // False when the name is there already.
+  bool add(StoredTensor t, std::string name) {
+    others_.push_back(t.index);
+    t.name = names_.emplace_back(std::move(name)), t.part += parts_;
+    return all_.add(t);
+  }
+  TensorTable& tensors() { return all_; }
 
   Status read(size_t tensor, uint64_t offset, void* to, size_t bytes) const override {
-    return tensor < tensors_ ? first_->read(tensor, offset, to, bytes)
-                             : second_->read(tensor - tensors_, offset, to, bytes);
+    return tensor < own_ ? first_->read(tensor, offset, to, bytes)
+                         : second_->read(others_[tensor - own_], offset, to, bytes);
   }
   uint64_t file_bytes() const override { return first_->file_bytes() + second_->file_bytes(); }
   FileIdentity identity() const override {
@@ -33,10 +40,12 @@ class JoinedReader final : public TensorReader {
   bool is(const std::string& path) const override { return first_->is(path) || second_->is(path); }
 
  private:
-  std::shared_ptr<const TensorReader> first_;
-  size_t tensors_;
-  std::shared_ptr<const TensorReader> second_;
+  std::shared_ptr<const TensorReader> first_, second_;
+  TensorTable all_;
+  const size_t own_;            // tensors of the first reader
+  std::vector<size_t> others_;  // the others, in the second reader
   std::deque<std::string> names_;
+  uint32_t parts_ = 0;
 };
 
 }  // namespace
@@ -48,20 +57,26 @@ Result<std::vector<std::byte>> ModelSource::read(const StoredTensor& tensor) con
 }
 
 Status ModelSource::join(const ModelSource& other, const Adapter& as) {
-  auto reader = std::make_shared<JoinedReader>(reader_, tensors_.size(), other.reader_);
-  TensorTable all = tensors_;
-  uint32_t parts = 0;
-  for (const StoredTensor& t : tensors_) parts = std::max(parts, t.part + 1);
-  for (StoredTensor t : other.tensors_) {
-    t.name = reader->name(std::string(t.name) + as.suffix), t.part += parts;
-    if (!all.add(t))
+  auto reader = std::make_shared<JoinedReader>(reader_, tensors_, other.reader_);
+  for (const StoredTensor& t : other.tensors_)
+    if (!reader->add(t, std::string(t.name) + as.suffix))
       return Error{Code::Malformed, format("{}: duplicate tensor {}", other.path(), quoted(t.name)), ""};
-  }
+  TensorTable& all = reader->tensors();
   if (auto ok = other.tensors_.readable(); !ok) all.unreadable(ok.error());
   all.add(as);
   tensors_ = std::move(all);
   reader_ = std::move(reader);
   return Done{};
+}
+
+bool ModelSource::borrow(const ModelSource& other, std::string_view tensor, std::string name) {
+  const StoredTensor* t = other.tensors_.find(tensor);
+  if (!t) return false;
+  auto reader = std::make_shared<JoinedReader>(reader_, tensors_, other.reader_);
+  if (!reader->add(*t, std::move(name))) return false;
+  tensors_ = std::move(reader->tensors());
+  reader_ = std::move(reader);
+  return true;
 }
 
 void ModelSource::set(const std::string& key, std::string_view text) {

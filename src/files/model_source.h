@@ -45,6 +45,8 @@ class ModelSource {
   // Adds the tensors of another source, under names with the adapter's suffix; its metadata is dropped.
   // Errors: Malformed for a duplicate name.
   Status join(const ModelSource& other, const Adapter& as);
+  // Adds one tensor of another source under this name. False: the other one lacks it, or the name is taken.
+  bool borrow(const ModelSource& other, std::string_view tensor, std::string name);
 
   // Takes the place of the file's value of this key.
   void set(const std::string& key, std::string_view text);

@@ -15,6 +15,7 @@ namespace arch {
 #define GIMBAL_ARCH(name) extern const ModelArch name;
 #include "model/archs.def"
 #undef GIMBAL_ARCH
+extern const ModelArch eagle3;
 }  // namespace arch
 
 static const ModelArch* const kArchs[] = {
@@ -27,6 +28,10 @@ const ModelArch* find_arch(const std::string& name) {
   for (const ModelArch* a : kArchs)
     if (name == a->name) return a;
   return nullptr;
+}
+
+const ModelArch* find_draft_head(const std::string& name) {
+  return name == arch::eagle3.name ? &arch::eagle3 : nullptr;
 }
 
 const ModelArch* nextn_of(const ModelSource& file) {
@@ -92,6 +97,11 @@ Result<Config> configure(const Metadata& metadata, const TensorTable& tensors, c
                  format("{}: this is a projector file (mmproj), which encodes pictures for a text model",
                         metadata.source()),
                  "give the text model as the model, and this file as 'mmproj'"};
+  if (name && !arch && find_draft_head(std::string(*name)))
+    return Error{Code::Unsupported,
+                 format("{}: this is a draft head ({}), which reads the states of another model",
+                        metadata.source(), *name),
+                 "give that model as the model, and this file as 'draft'"};
   if (name && !arch && !find_arch(std::string(*name))) return not_supported(metadata, std::string(*name));
   if (auto ok = tensors.readable(); !ok) return ok.error();
   auto c = read_config(metadata, tensors, arch && arch->patches);
@@ -105,6 +115,11 @@ void Recorder::layer(int index, const char* stack) {
   prefix_ = format("{}blk.{}.", stack, index);
   p.scope(format("{}blk.{}", stack, index));
   p.layer(index);
+}
+void Recorder::layer(int index, Value x) {
+  layer(index);
+  for (size_t i = 0; i < options.state_layers.size(); i++)
+    if (options.state_layers[i] == index) layer_states_[i] = x;
 }
 void Recorder::no_layer() {
   prefix_.clear();
@@ -345,6 +360,13 @@ static int layer_of(std::string_view tensor) {
 std::optional<Error> Recorder::error() const {
   if (hyper.error()) return hyper.error();
   if (error_) return error_;
+  for (size_t i = 0; i < layer_states_.size(); i++)
+    if (!layer_states_[i])
+      return Error{Code::Unsupported,
+                   format("{}: architecture {} as this version computes it gives no state of layer {}, which "
+                          "the draft head needs",
+                          file_.path(), config.arch, options.state_layers[i]),
+                   "use other drafts: 'draft' ngram, or a smaller model of the same family"};
   for (const StoredTensor& t : file_.tensors()) {
     // RopeAngles reads rope_freqs.weight and rope_factors_*. Anything else that is in the file and not used
     // would mean another model than the one computed.

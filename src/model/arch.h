@@ -29,6 +29,9 @@ struct RecordOptions {
   bool marks = false;       // Sequence::mark() is used
   bool states = false;      // Output::States can be requested
   AdapterSet adapters = 0;  // of the file that rows may use
+  // Output::States is the inputs of these layers, one behind the other, for a draft head
+  // (model/draft_head.h).
+  std::vector<int> state_layers{};
 };
 
 // Records a model's forward pass. Returns weights by their name in the file. The pass declares everything
@@ -40,6 +43,7 @@ class Recorder {
            const RecordOptions& options)
       : p(builder), config(config), options(options), hyper(file.metadata(), config.arch), file_(file) {
     hyper.layers(config.layers + config.left_out);
+    layer_states_.resize(options.state_layers.size());
   }
 
   ProgramBuilder& p;
@@ -53,6 +57,8 @@ class Recorder {
   // `stack`: before the name, of files with several stacks of layers: "enc." makes it
   // "enc.blk.3.attn_q.weight".
   void layer(int index, const char* stack = "");
+  // Of a decoder, with the layer's input x [d, R], which RecordOptions::state_layers may ask for.
+  void layer(int index, Value x);
   void no_layer();
   int current_layer() const { return layer_; }
   bool has(const std::string& name) const;
@@ -125,6 +131,10 @@ class Recorder {
   int embedding_parts() const { return embedding_parts_; }
   // Given for each row with its token: the previous row's state in another model. f32[width, R]
   Value states();
+  // The same in two parts, of which a row has one (StepRow::own_state): the state in the other model, zeros
+  // for rows with the other part; and this model's own state, -0 for rows with the other part. f32[..., R]
+  Value target_states(int width);
+  Value own_states();
 
   // ---- the state of sequences Positions in pages; `window`: number of positions that a row attends to, 0:
   // all.
@@ -138,7 +148,9 @@ class Recorder {
   // ---- outputs: of the rows in wanted_rows()
   void output(Output, Value);
   bool wants(Output o) const {
-    return o == Output::Logits ? options.logits : o == Output::Hidden ? options.hidden : options.states;
+    return o == Output::Logits   ? options.logits
+           : o == Output::Hidden ? options.hidden
+                                 : options.states && options.state_layers.empty();
   }
 
   // The first invalid number; or the first weight that is missing, has another shape than the
@@ -151,7 +163,7 @@ class Recorder {
   const std::vector<StepInput>& inputs() const { return inputs_; }
   const std::vector<StatePool>& pools() const { return pools_; }
   bool sees_later() const { return sees_later_; }        // some row attends to later ones of its sequence
-  bool takes_states() const { return takes_states_; }    // states() was called
+  int state_width() const { return state_width_; }       // of states() or target_states(); 0: neither
   bool takes_patches() const { return takes_patches_; }  // patch_input() was called
   std::optional<Value> output(Output o) const { return outputs_[size_t(o)]; }
   // Puts the outputs where the host reads them, the logits first. After the last op.
@@ -183,8 +195,10 @@ class Recorder {
   std::vector<StepInput> inputs_;
   std::vector<StatePool> pools_;
   std::optional<Value> outputs_[kOutputs];
-  bool sees_later_ = false, takes_states_ = false, takes_patches_ = false;
-  int embedding_parts_ = 1;  // of `width` values each
+  bool sees_later_ = false, takes_patches_ = false;
+  int state_width_ = 0;
+  std::vector<std::optional<Value>> layer_states_;  // by RecordOptions::state_layers
+  int embedding_parts_ = 1;                         // of `width` values each
   std::optional<int> only_;
   std::optional<Error> error_;
 };
@@ -207,6 +221,8 @@ struct ModelArch {
 
 // nullptr if this version does not know the architecture.
 const ModelArch* find_arch(const std::string& name);
+// Of a draft head (model/draft_head.h), which runs beside another model only; nullptr: it is none.
+const ModelArch* find_draft_head(const std::string& name);
 
 // The architecture of the file's layers for multi-token prediction; nullptr: it has none, or this version
 // does not compute them.

@@ -117,10 +117,27 @@ Value Recorder::add_embedded(Value x) {
 }
 
 Value Recorder::states() {
-  takes_states_ = true;
+  state_width_ = config.width;
   const size_t bytes = size_t(config.width) * sizeof(float);
   return row_input("states", DType::F32, config.width,
                    [bytes](const StepRow& r, std::byte* to) { std::memcpy(to, r.embedding, bytes); });
+}
+
+Value Recorder::target_states(int width) {
+  state_width_ = width;
+  const size_t bytes = size_t(width) * sizeof(float);
+  return row_input("target states", DType::F32, width, [bytes](const StepRow& r, std::byte* to) {
+    if (r.own_state) std::memset(to, 0, bytes);
+    else std::memcpy(to, r.embedding, bytes);
+  });
+}
+
+Value Recorder::own_states() {
+  const auto width = size_t(config.width);
+  return row_input("own states", DType::F32, config.width, [width](const StepRow& r, std::byte* to) {
+    if (r.own_state) std::memcpy(to, r.embedding, width * sizeof(float));
+    else std::fill_n(reinterpret_cast<float*>(to), width, -0.0f);
+  });
 }
 
 Value Recorder::patch_input(const std::string& name, DType type, int width,
@@ -167,6 +184,13 @@ Value Recorder::state(const std::string& name, size_t pool, Shape page) {
 void Recorder::output(Output o, Value v) { outputs_[size_t(o)] = v; }
 
 void Recorder::finish() {
+  if (!layer_states_.empty()) {
+    no_layer();
+    auto heads = [&](Value x) { return p.split_heads(x, config.width); };
+    Value all = heads(*layer_states_[0]);
+    for (size_t i = 1; i < layer_states_.size(); i++) all = p.concat(all, heads(*layer_states_[i]));
+    output(Output::States, p.join_heads(all));
+  }
   for (const auto& v : outputs_)
     if (v) p.output(*v);
 }

@@ -30,13 +30,14 @@ struct PatchRow {
 // One row of a step, as the inputs see it.
 struct StepRow {
   int32_t token;           // -1: an embedding replaces it
-  const float* embedding;  // f32[width]; nullptr: a token
+  const float* embedding;  // f32[width]; nullptr: a token. Of models that take states: the state
   int32_t position;
   int32_t sequence;      // index among the sequences of the step
   int32_t last = 0;      // position of the sequence's last row in the step
   int32_t sees_to = -1;  // position of the last row of its picture, if these see each other; else -1
   RopePosition place = {};
   std::span<const float> adapters = {};  // the scales of its sequence, by adapter of the model
+  bool own_state = false;                // the state is this model's own, not the other one's
   const PatchRow* patch = nullptr;       // of an encoder of pictures, and only there
 };
 

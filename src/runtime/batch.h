@@ -22,8 +22,10 @@ struct Row {
   int32_t token;       // kNoToken for an embedding
   int32_t position;    // the sequence's next: computed(), then one more for each of its rows in the batch
   Wants wants;
-  // Beside the token, if the model takes states (ModelPlan::takes_states): f32[width]; read by forward().
+  // Beside the token, if the model takes states: f32[ModelPlan::takes_states]; read by forward(). Or the
+  // model's own of an earlier row: f32[width(Output::States)].
   const float* state = nullptr;
+  bool own_state = false;
   // In place of a token, for a model loaded with RunOptions::embeddings: this row of `*embeddings`, read by
   // forward().
   const EmbeddingsPtr* embeddings = nullptr;

@@ -101,7 +101,7 @@ Result<ModelCheck> check_splits(Model& model) {
 Result<ModelCheck> check_first_layers(const ModelSource& file, const Device& device, const Device& cpu,
                                       const RunOptions& options, int layers) {
   RunOptions few = options;
-  few.first_layers = layers;
+  few.first_layers = layers, few.state_layers.clear();
   few.context = few.batch = kFirstTokens;
   few.sequences = few.logit_rows = 1;
   ModelCheck found;

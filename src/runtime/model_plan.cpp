@@ -85,14 +85,14 @@ Result<Bucket> record(const ModelSource& file, ModelPlan& b, int rows, AdapterSe
   Recorder m(
       p, file, b.config,
       {rows, o.batch, o.sequences, o.context, o.cache_positions ? std::min(o.cache_positions, whole) : whole,
-       o.cache_type, o.embeddings, o.hidden, o.logits, o.drafts > 0, o.states, adapters});
+       o.cache_type, o.embeddings, o.hidden, o.logits, o.drafts > 0, o.states, adapters, o.state_layers});
   (o.arch ? o.arch : find_arch(b.config.arch))->record(m);
   if (auto e = m.error()) return *e;
   m.finish();
   auto program = std::move(p).finish();
   if (!program) return about(b, program.error());
   b.pools = m.pools();
-  b.whole_texts = m.sees_later(), b.takes_states = m.takes_states();
+  b.whole_texts = m.sees_later(), b.takes_states = m.state_width();
   b.takes_patches = m.takes_patches();
   b.embedding_parts = m.embedding_parts();
   const uint64_t step = program->slot_bytes[size_t(Slot::Step)];
@@ -328,7 +328,7 @@ uint64_t ModelPlan::steps_bytes() const {
                sizeof(float);
   n += uint64_t(options.batch) * (sizeof(StepRow) + 2 * sizeof(int32_t)) + page_bytes();
   // States are read back; those that a model takes are kept for it (runtime/nextn_drafter.h).
-  n += uint64_t(options.batch) * uint64_t(width(Output::States)) * sizeof(float) * (takes_states ? 2 : 1);
+  n += uint64_t(options.batch) * uint64_t(width(Output::States) + takes_states) * sizeof(float);
   for (const StatePool& pool : pools) n += uint64_t(pool.pages) * 2 * sizeof(int32_t);
   for (const Stage& stage : stages) {
     n += stage.memory.step + stage.experts.tables;

@@ -45,6 +45,7 @@ struct RunOptions {
   bool hidden = false;              // allows Wants::hidden; always allowed for an encoder
   bool logits = true;               // allows Wants::logits and top; never for an encoder
   bool states = false;              // allows Batch::states, if the model has states
+  std::vector<int> state_layers{};  // its states are the inputs of these layers
   bool keep_inputs = false;         // inputs of matrix products can be read after a step: Steps::watch_stages
   bool interruptible = false;       // a step of many rows can end between layers: Batch::go_on
   const ModelArch* arch = nullptr;  // instead of the file's architecture; outlives the plan and its model
@@ -123,8 +124,8 @@ struct ModelPlan {
   std::vector<float> adapters{};  // the scales of sequences that have none of their own, by LoRA adapter
   // Rows attend to later ones of their sequence, so a step must have all rows of it.
   bool whole_texts = false;
-  // Each row has a token and also a state, in Row::state.
-  bool takes_states = false;
+  // Each row has a token and also a state of this many numbers, in Row::state; 0: it has none.
+  int takes_states = 0;
   // Each row is a patch of a picture, in Row::patch.
   bool takes_patches = false;
   int embedding_parts = 1;  // of the model's width each: see Recorder::add_embedded()

@@ -4,14 +4,21 @@
 
 namespace gimbal {
 
-Result<std::unique_ptr<NextnDrafter>> NextnDrafter::create(Model& model) {
+Result<std::unique_ptr<NextnDrafter>> NextnDrafter::create(Model& model, std::vector<int32_t> tokens,
+                                                           std::string name) {
   auto sequence = model.new_sequence();
   if (!sequence) return sequence.error();
-  return std::unique_ptr<NextnDrafter>(new NextnDrafter(model, std::move(*sequence)));
+  return std::unique_ptr<NextnDrafter>(
+      new NextnDrafter(model, std::move(*sequence), std::move(tokens), std::move(name)));
 }
 
-NextnDrafter::NextnDrafter(Model& model, std::unique_ptr<Sequence> sequence)
-    : model_(model), sequence_(std::move(sequence)), width_(size_t(model.plan().width(Output::States))) {
+NextnDrafter::NextnDrafter(Model& model, std::unique_ptr<Sequence> sequence, std::vector<int32_t> tokens,
+                           std::string name)
+    : model_(model),
+      sequence_(std::move(sequence)),
+      tokens_(std::move(tokens)),
+      name_(std::move(name)),
+      width_(size_t(model.plan().takes_states)) {
   states_.resize(size_t(model.plan().options.batch) * width_);
   batch_.rows.reserve(size_t(model.plan().options.batch));
 }
@@ -37,7 +44,8 @@ void NextnDrafter::computed(std::span<const int32_t> text, int first, std::span<
   count_ += rows;
 }
 
-Result<StepOutput> NextnDrafter::step(std::span<const int32_t> tokens, const float* states, bool wanted) {
+Result<StepOutput> NextnDrafter::step(std::span<const int32_t> tokens, const float* states, bool own,
+                                      bool wanted) {
   batch_.rows.clear();
   batch_.states = wanted, batch_.top = 1;
   const bool top = model_.plan().max_top() > 0;
@@ -48,6 +56,7 @@ Result<StepOutput> NextnDrafter::step(std::span<const int32_t> tokens, const flo
                            sequence_->computed() + int(i),
                            {.logits = asked && !top, .top = asked && top},
                            states + i * width_});
+    batch_.rows.back().own_state = own;
   }
   return model_.forward(batch_);
 }
@@ -65,7 +74,7 @@ Result<StepOutput> NextnDrafter::follow(std::span<const int32_t> text, int last,
   for (int at = begin_ + same;;) {
     const int rows = std::min(last + 1 - at, model_.plan().options.batch);
     const bool end = at + rows == last + 1;
-    auto out = step(text.subspan(size_t(at) + 1, size_t(rows)), &states_[size_t(at - first_) * width_],
+    auto out = step(text.subspan(size_t(at) + 1, size_t(rows)), &states_[size_t(at - first_) * width_], false,
                     wanted && end);
     if (!out || end) return out;
     at += rows;
@@ -73,9 +82,14 @@ Result<StepOutput> NextnDrafter::follow(std::span<const int32_t> text, int last,
 }
 
 int32_t NextnDrafter::likeliest(const StepOutput& out) const {
-  if (model_.plan().max_top() > 0) return int32_t(out.top(0).ids[0]);
-  const auto logits = out.logits(0);
-  return int32_t(std::max_element(logits.begin(), logits.end()) - logits.begin());
+  size_t best;
+  if (model_.plan().max_top() > 0) {
+    best = size_t(out.top(0).ids[0]);
+  } else {
+    const auto logits = out.logits(0);
+    best = size_t(std::max_element(logits.begin(), logits.end()) - logits.begin());
+  }
+  return tokens_.empty() ? int32_t(best) : tokens_[best];
 }
 
 Result<std::vector<int32_t>> NextnDrafter::propose(std::span<const int32_t> text, int n) {
@@ -90,7 +104,8 @@ Result<std::vector<int32_t>> NextnDrafter::propose(std::span<const int32_t> text
   while (out) {
     guess.push_back(likeliest(*out));
     if (int(guess.size()) == n) break;
-    out = step(std::span(guess).last(1), out->state(out->states().size() / width_ - 1).data(), true);
+    const size_t rows = out->states().size() / size_t(model_.plan().width(Output::States));
+    out = step(std::span(guess).last(1), out->state(rows - 1).data(), true, true);
   }
   if (!out) return out.error();
   sequence_->truncate(last + 1 - begin_);  // guesses were made from guessed states

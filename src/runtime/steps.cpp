@@ -88,6 +88,7 @@ Status Steps::prepare(const Batch& batch) {
                                     : -1,
                      .place = places_[size_t(sequence)].add(input),
                      .adapters = scales,
+                     .own_state = row.own_state,
                      .patch = row.patch});
     inputs_.push_back(input);
   }
@@ -153,7 +154,7 @@ Status Steps::compute(const Batch& batch, size_t bucket, gimbal_step step) {
     if (auto ok = run_part(turns[i].stage, turns[i].part, bucket, step); !ok) return ok;
   }
   output_ = {};
-  output_.logits_ = logits_, output_.vocabulary_ = size_t(plan_.config.vocabulary);
+  output_.logits_ = logits_, output_.vocabulary_ = size_t(plan_.width(Output::Logits));
   output_.hidden_ = hidden_, output_.width_ = size_t(plan_.width(Output::Hidden));
   const Bucket& last = plan_.last().buckets[bucket];
   if (auto ok = read(batch, last, Output::Logits, &Wants::logits, logits_); !ok) return ok;
@@ -357,7 +358,7 @@ Status Steps::read_states(const Bucket& bucket, size_t rows) {
 Result<std::span<const float>> Steps::logits_of(size_t k) {
   const Bucket& any =
       plan_.last().buckets[0];  // any bucket will do, because all of them leave the logits at one place
-  const auto vocabulary = size_t(plan_.config.vocabulary);
+  const auto vocabulary = size_t(plan_.width(Output::Logits));
   const auto row = std::span(logits_).subspan(k * vocabulary, vocabulary);
   if (auto ok = plan_.device().read(
           memory_.back().buffers[size_t(Slot::Output)],

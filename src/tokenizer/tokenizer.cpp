@@ -24,7 +24,7 @@ constexpr Algorithm kAlgorithms[] = {
     {"bert", "WordPiece", create_wordpiece},
     {"t5", "Unigram", create_unigram},
     {"rwkv", "RWKV's longest token", create_rwkv},
-    {"plamo2", "PLaMo-2's table", nullptr},
+    {"plamo2", "PLaMo 2", create_plamo2},
     {"hybriddna", "BPE with DNA in sixes", nullptr},
 };
 

@@ -72,6 +72,7 @@ Result<std::unique_ptr<Tokenizer>> create_bpe(const Metadata& metadata, Vocabula
 Result<std::unique_ptr<Tokenizer>> create_wordpiece(const Metadata& metadata, Vocabulary vocabulary);
 Result<std::unique_ptr<Tokenizer>> create_unigram(const Metadata& metadata, Vocabulary vocabulary);
 Result<std::unique_ptr<Tokenizer>> create_rwkv(const Metadata& metadata, Vocabulary vocabulary);
+Result<std::unique_ptr<Tokenizer>> create_plamo2(const Metadata& metadata, Vocabulary vocabulary);
 
 // gimbal's own key: the rules of a tokenizer.json, which is the file without vocabulary and merges. They go
 // before the algorithm of tokenizer.ggml.model, which describes them only roughly.

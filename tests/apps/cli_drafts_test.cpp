@@ -1,8 +1,10 @@
 // --draft of the program: the same text, what was kept of the drafts, and words that are wrong.
 #include <gtest/gtest.h>
 
+#include "files/gguf.h"
 #include "support/cli.h"
 #include "support/fake_plugins.h"
+#include "support/made_draft_head.h"
 #include "support/nextn.h"
 
 namespace gimbal::test {
@@ -80,6 +82,27 @@ TEST(CliDrafts, ByTheFilesOwnLayers) {
   const Ran first = gimbal({"run", file, "--tokens", "5,6,7", "-n", "9", "--draft", "mtp", "-t", "1"},
                            {.environment = {{"XDG_CACHE_HOME", temporary_path("mtp-first")}}});
   EXPECT_EQ(first.code, 0) << first.err;
+}
+
+TEST(CliDrafts, ByADraftHead) {
+  const std::string model = story_file("q8_0");
+  const std::string head = made_draft_head(*open_gguf(model));
+  auto run = [&](const Args& more) {
+    Args a{"run", model, "-p", kPrompt, "-n", "40", "-t", "1", "--greedy", "--json", "--ignore-eos"};
+    a.insert(a.end(), more.begin(), more.end());
+    return gimbal(a, {.environment = {{"XDG_CACHE_HOME", temporary_path("head-first")}}});
+  };
+  const Json plain = json_of(run({})), drafted = json_of(run({"--draft", head}));
+  EXPECT_EQ(drafted["text"], plain["text"]);
+  EXPECT_EQ(drafted["draft"]["from"], "eagle3");
+  // Alone it is no model, and it reads models of one width only.
+  const Ran alone = gimbal({"run", head, "-p", "x"});
+  EXPECT_EQ(alone.code, 3) << alone.err;
+  EXPECT_SAYS(alone.err, "draft head");
+  const Ran other =
+      gimbal({"run", golden_dir() + "/arch/command-r.gguf", "--tokens", "1,2", "--draft", head});
+  EXPECT_NE(other.code, 0);
+  EXPECT_SAYS(other.err, "cannot draft for");
 }
 
 TEST(CliDrafts, PlansSayWhatTheyTake) {

@@ -3,6 +3,7 @@
 
 #include "engine/drafts.h"
 #include "scheduler/served.h"
+#include "support/made_draft_head.h"
 #include "support/nextn.h"
 
 namespace gimbal::test {
@@ -74,6 +75,13 @@ TEST(SpeculativeDecoding, ByTheFilesOwnLayers) {
   const Answers a = serve(file, "mtp", 3, Drafting::Length::Most);
   EXPECT_GT(a.drafted, 0u);
   EXPECT_EQ(a.numbers.tokens_generated, 240u);
+}
+
+TEST(SpeculativeDecoding, ByADraftHead) {
+  const std::string head = made_draft_head(*open_model_file("default")->file);
+  const Answers a = serve("default", head, 3, Drafting::Length::Most);
+  EXPECT_GT(a.drafted, 0u);
+  serve("default", head, 2, Drafting::Length::Adapts);
 }
 
 TEST(SpeculativeDecoding, AModelDraftsForAsManyTextsAsItWasLoadedFor) {

@@ -1,6 +1,7 @@
 #include "support/plain_weights.h"
 
 #include "support/gguf_writer.h"
+#include "tensor/dtype.h"
 
 namespace gimbal::test {
 namespace {
@@ -43,11 +44,17 @@ std::string plain_values(const nlohmann::ordered_json& tensor) {
   return values_of(tensor[0].get<std::string>(), count, tensor[2].get<double>(), tensor[3].get<double>());
 }
 
-std::string plain_model(const nlohmann::ordered_json& golden) {
+std::string plain_model(const nlohmann::ordered_json& golden,
+                        const std::map<std::string, std::vector<int64_t>>& lists) {
   GgufWriter w;
   for (const auto& [key, value] : golden["metadata"].items()) put_key(w, key, value);
   for (const auto& t : golden["tensors"]) {
     w.tensor(t[0].get<std::string>(), t[1].get<std::vector<uint64_t>>(), 0, plain_values(t));
+  }
+  for (const auto& [name, numbers] : lists) {
+    std::string data;
+    for (int64_t n : numbers) data += le(n);
+    if (!numbers.empty()) w.tensor(name, {numbers.size()}, info(DType::I64).gguf, data);
   }
   return w.build();
 }

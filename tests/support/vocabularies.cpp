@@ -21,7 +21,7 @@ std::vector<ReferenceVocabulary> reference_vocabularies(std::span<const char* co
   // Kinds of vocabularies that the collection lacks are in tests/data/peer (scripts/oracle/tokenization.py
   // --write).
   std::vector<std::string> paths = golden_files("tokenizer", ".json");
-  for (const char* name : {"bert-bge", "xlm-roberta-6000"})
+  for (const char* name : {"bert-bge", "xlm-roberta-6000", "plamo2-3000"})
     paths.push_back(std::string(GIMBAL_SOURCE_DIR "/tests/data/peer/tokenizer/") + name + ".json");
   for (const std::string& path : paths) {
     ReferenceVocabulary v;

@@ -66,7 +66,7 @@ TEST(Hostile, TheModel) {
   expect_refused({.model = ""}, Code::Malformed, "tokenizer.ggml.model", "missing");
   expect_refused({.model = "", .more = [](GgufWriter& f) { f.u32("tokenizer.ggml.model", 1); }},
                  Code::Malformed, "tokenizer.ggml.model", "expected a string");
-  expect_refused({.model = "plamo2"}, Code::Unsupported, "tokenizer.ggml.model", "PLaMo-2");
+  expect_refused({.model = "hybriddna"}, Code::Unsupported, "tokenizer.ggml.model", "BPE with DNA");
   expect_refused({.model = "no such"}, Code::Unsupported, "tokenizer.ggml.model", "'no such'");
 }
 

@@ -127,7 +127,7 @@ void record_deepseek2(Recorder& m) {
   const Deepseek2Layers l = read_deepseek2_layers(m);
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
-    m.layer(i);
+    m.layer(i, x);
     x = layer(m, l, i, x);
   }
   logits_and_states(m, x);
@@ -146,7 +146,7 @@ void record_indexed(Recorder& m, Gating usual) {
   const Deepseek2Layers l = read_deepseek2_layers(m, usual);
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
-    m.layer(i);
+    m.layer(i, x);
     for (const char* part : {"indexer.k_norm.weight", "indexer.k_norm.bias", "indexer.proj.weight",
                              "indexer.attn_k.weight", "indexer.attn_q_b.weight"})
       m.leave_out(part);
@@ -163,7 +163,7 @@ void record_kimi_linear(Recorder& m) {
   const SparseLayers layers = read_sparse(m);
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
-    m.layer(i);
+    m.layer(i, x);
     const Value y = rms_norm(m, "attn_norm", x);
     const bool recurrent = m.hyper.count_of("attention.head_count_kv", i) == 0;
     x = p.add(x, recurrent ? kimi_delta_net(m, y) : attention_block(m, latent, {}, y));
@@ -188,7 +188,7 @@ void record_minicpm3(Recorder& m) {
   const auto block = float(1.4 / std::sqrt(double(m.config.layers + m.config.left_out)));
   Value x = token_embedding(m, 12);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
-    m.layer(i);
+    m.layer(i, x);
     x = p.add(x, p.scale(attention_block(m, a, angles, rms_norm(m, "attn_norm", x)), block));
     x = p.add(x, p.scale(glu(m, rms_norm(m, "ffn_norm", x)), block));
   }
@@ -201,7 +201,7 @@ void record_plm(Recorder& m) {
   const Value angles = angles_of(m);
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
-    m.layer(i);
+    m.layer(i, x);
     x = p.add(x, attention_block(m, a, angles, rms_norm(m, "attn_norm", x)));
     x = p.add(x, mlp(m, rms_norm(m, "ffn_norm", x), OpKind::SquaredRelu));
   }

@@ -36,7 +36,7 @@ void record_afmoe(Recorder& m) {
   const SparseLayers layers = read_sparse(m, {.gating = Gating::Sigmoid, .normalised = false});
   Value x = token_embedding(m, float(std::sqrt(double(m.config.width))));
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
-    m.layer(i);
+    m.layer(i, x);
     const bool is_near = has_window(m, i, kGatedPeriod);
     std::optional<Value> angles;
     if ((i + 1) % kGatedPeriod != 0) angles = is_near ? near_angles : far_angles;
@@ -60,7 +60,7 @@ void record_muse_glimmer(Recorder& m) {
   };
   Value x = p.norm(token_embedding(m), NormKind::Rms, m.config.norm_epsilon);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
-    m.layer(i);
+    m.layer(i, x);
     const bool is_near = has_window(m, i, kGatedPeriod);
     const Value y = gated_attention(m, is_near ? near : far, is_near ? std::optional(angles) : std::nullopt,
                                     RopePairs::Adjacent, rms_norm(m, "attn_norm", x));

@@ -77,7 +77,7 @@ void record_gemma4(Recorder& m) {
   if (width) inputs = layer_inputs(m, width, x);
   std::optional<Remembered> last_local, last_global;
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
-    m.layer(i);
+    m.layer(i, x);
     const bool windowed = m.hyper.flag_of("attention.sliding_window_pattern", i);
     auto& last = windowed ? last_local : last_global;
     const bool own = i < m.config.layers - shared;

@@ -19,7 +19,7 @@ void record_gpt_oss(Recorder& m) {
   experts.activation = OpKind::ClampedSwiGlu, experts.limit = kGateLimit;
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
-    m.layer(i);
+    m.layer(i, x);
     Attention a = all;
     if (has_window(m, i, 2)) a.window = window;
     a.seen = m.seen(a.window - 1);

@@ -26,7 +26,7 @@ void record_falcon_h1(Recorder& m) {
   const Value angles = rope_table(m);
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
-    m.layer(i);
+    m.layer(i, x);
     const Value y = rms_norm(m, "attn_norm", x);
     const Value seen = attended(m, a, rotated(m, project_heads(m, a, y), angles, RopePairs::Halves));
     x = p.add(x, p.add(seen, mamba2_mixer(m, y, OutputNorm::Optional)));
@@ -58,7 +58,7 @@ void record_nemotron_h(Recorder& m) {
   };
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
-    m.layer(i);
+    m.layer(i, x);
     x = m.p.add(x, block(i, rms_norm(m, "attn_norm", x)));
   }
   logits(m, rms_norm(m, "output_norm", wanted(m, x)));
@@ -68,7 +68,7 @@ void record_jamba(Recorder& m) {
   ProgramBuilder& p = m.p;
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
-    m.layer(i);
+    m.layer(i, x);
     Value y = rms_norm(m, "attn_norm", x);
     const auto a = attention_of_layer(m, i);
     x = p.add(x, a ? unrotated_attention(m, *a, y) : mamba_mixer(m, y, StepNorm::Weighted));
@@ -92,7 +92,7 @@ void record_granite_hybrid(Recorder& m) {
   if (h.flag("rope.scaling.finetuned", true)) angles = rope_table(m);
   Value x = token_embedding(m, float(h.positive("embedding_scale", 1)));
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
-    m.layer(i);
+    m.layer(i, x);
     Value y = rms_norm(m, "attn_norm", x);
     if (auto a = attention_of_layer(m, i)) {
       a->scale = float(h.positive("attention.scale", a->scale));

@@ -20,7 +20,7 @@ void record_lfm2(Recorder& m, int dense) {
   const Value angles = rope_table(m);
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
-    m.layer(i);
+    m.layer(i, x);
     x = p.add(x, mixed(m, angles, rms_norm(m, "attn_norm", x), i));
     const Value y = rms_norm(m, "ffn_norm", x);
     x = p.add(x, i < dense ? glu(m, y) : mixture(m, read_experts(m, {.gating = Gating::Sigmoid}), y));

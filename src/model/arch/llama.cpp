@@ -27,7 +27,7 @@ void record_like_llama(Recorder& m, std::optional<RopePairs> pairs, float alibi 
   const bool mixed = m.hyper.count("expert_count", 0, 0) > 0;
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
-    m.layer(i);
+    m.layer(i, x);
     Heads h = project_heads(m, a, rms_norm(m, "attn_norm", x));
     if (pairs) h = rotated(m, h, *angles, *pairs);
     x = p.add(x, project(m, "attn_output", m.config.width, attend(m, a, h)));

@@ -85,7 +85,7 @@ void record_llama4(Recorder& m) {
   const bool normed = experts.count != 128;
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
-    m.layer(i);
+    m.layer(i, x);
     const Llama4Kind& kind = has_window(m, i, kLlama4Period) ? local : all;
     const Heads h = heads(m, kind, chunks, normed, rms_norm(m, "attn_norm", x));
     x = p.add(x, project(m, "attn_output", m.config.width, attend(m, kind.attention, h)));

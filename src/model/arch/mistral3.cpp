@@ -15,7 +15,7 @@ void record_mistral3(Recorder& m) {
   const bool mixed = m.hyper.count("expert_count", 0, 0) > 0;
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
-    m.layer(i);
+    m.layer(i, x);
     Heads h = rotated(m, project_heads(m, a, rms_norm(m, "attn_norm", x)), angles, RopePairs::Adjacent);
     if (growth != 0) h.q = sharpened(m, h.q, growth, original);
     x = p.add(x, project(m, "attn_output", m.config.width, attend(m, a, h)));

@@ -35,7 +35,7 @@ void record_qwen(Recorder& m, const Variant& variant) {
   const int deepstack = variant.deepstack ? deepstack_layers(m) : 0;
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
-    m.layer(i);
+    m.layer(i, x);
     const Heads h = rotated(m, variant.heads(m, a, rms_norm(m, "attn_norm", x)), angles, RopePairs::Halves);
     x = p.add(x, project(m, "attn_output", m.config.width, attend(m, a, h)));
     x = p.add(

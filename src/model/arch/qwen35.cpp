@@ -74,7 +74,7 @@ void record_qwen35(Recorder& m, Block recurrent, Block feed_forward) {
   const Value angles = rope_table(m, RopeSections::InTurn);
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
-    m.layer(i);
+    m.layer(i, x);
     const Value y = rms_norm(m, "attn_norm", x);
     const Attention a = attention_of_layer(m, i).value_or(attention(m));
     x = p.add(x, is_recurrent(m, i) ? recurrent(m, y) : gated_attention(m, a, angles, y));

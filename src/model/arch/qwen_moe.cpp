@@ -13,7 +13,7 @@ void record_qwen2moe(Recorder& m) {
   const Experts experts = read_experts(m, {.normalised = false});
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
-    m.layer(i);
+    m.layer(i, x);
     const Heads h =
         rotated(m, project_heads(m, a, rms_norm(m, "attn_norm", x), Bias::Needed), angles, RopePairs::Halves);
     x = p.add(x, project(m, "attn_output", m.config.width, attend(m, a, h)));
@@ -31,7 +31,7 @@ void record_qwen3moe(Recorder& m, RopeSections sections, int deepstack) {
   const Experts experts = read_experts(m);
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
-    m.layer(i);
+    m.layer(i, x);
     Heads h = project_heads(m, a, rms_norm(m, "attn_norm", x));
     h.q = rms_norm(m, "attn_q_norm", h.q), h.k = rms_norm(m, "attn_k_norm", h.k);
     const Value y = attend(m, a, rotated(m, h, angles, RopePairs::Halves));

@@ -127,6 +127,31 @@ Value mamba2_mixer(Recorder& m, Value x, OutputNorm norm) {
   return project(m, "ssm_out", width_of(m, x), out);
 }
 
+Value plamo2_mixer(Recorder& m, Value x) {
+  ProgramBuilder& p = m.p;
+  Sizes s = read_sizes(m, false);
+  if (!divides(m, "ssm.inner_size", s.inner, "ssm.time_step_rank", s.rank)) s.rank = 1;
+  const int heads = s.rank, head = s.inner / heads, few = std::max(64, width_of(m, x) / 16);
+  const Value both = p.split_heads(project(m, "ssm_in", 2 * s.inner, x), 2 * head);  // z and x of each head
+  const Value z = p.join_heads(p.slice(both, 0, head)), values = p.join_heads(p.slice(both, head, head));
+  const Value u = p.map(OpKind::Silu, convolution(m, "ssm_conv1d", s.taps, values));
+  auto part = [&](int first, int n, const char* norm) {
+    const Value y = project_rows(m, "ssm_x", {first, n, few + 2 * s.state}, u);
+    return p.rms_norm(y, m.vector(norm, n), m.config.norm_epsilon);
+  };
+  const Value b = part(0, s.state, "ssm_b_norm"), c = part(s.state, s.state, "ssm_c_norm"),
+              dt = project(m, "ssm_dt", heads, part(2 * s.state, few, "ssm_dt_norm"), Bias::Needed);
+  const LayerState seen = layer_state(m, "scan", int64_t(s.state) * s.inner);
+  const Value in_heads = p.split_heads(u, head);
+  const Value y =
+      p.record(OpKind::SelectiveScan,
+               {in_heads, p.map(OpKind::Softplus, dt), m.vector("ssm_a", heads), p.split_heads(b, s.state),
+                p.split_heads(c, s.state), seen.values, seen.sequences, seen.pages});
+  const Value factors = for_each_row(m, m.vector("ssm_d", heads), dt);
+  const Value passed = p.mul(in_heads, p.split_heads(factors, 1));
+  return project(m, "ssm_out", width_of(m, x), p.swiglu(z, p.join_heads(p.add(y, passed))));
+}
+
 DeltaSizes read_delta(Recorder& m) {
   const Sizes s = read_sizes(m, true);
   if (!divides(m, "ssm.time_step_rank", s.rank, "ssm.group_count", s.groups)) return {1, 1, 1};

@@ -30,6 +30,10 @@ enum class OutputNorm { Optional, Needed };
 // Channels are grouped into heads with one step each, heads into groups with one b and c each.
 Value mamba2_mixer(Recorder&, Value x, OutputNorm = OutputNorm::Needed);
 
+// PLaMo 2: as Mamba 2 with one group, but b, c and the steps come from few values of the convolution's
+// result, each normed, and the convolution is over the channels alone.
+Value plamo2_mixer(Recorder&, Value x);
+
 struct DeltaSizes {
   int head, key_heads, value_heads;  // values of a head; heads of q and k; heads of v
   int keys() const { return head * key_heads; }

@@ -4,7 +4,7 @@
 // Mixture-of-Experts LING LLM without Premium GPUs", 2025; "Every Activation Boosted", 2025 (bailingmoe2).
 // dots.llm1: rednote-hilab, "dots.llm1 Technical Report", 2025. DeepSeekMoE (deepseek): Dai et al.,
 // "DeepSeekMoE: Towards Ultimate Expert Specialization in Mixture-of-Experts Language Models", 2024.
-// K-EXAONE (exaone-moe): LG AI Research, "K-EXAONE Technical Report", 2026.
+// K-EXAONE (exaone-moe): LG AI Research, "K-EXAONE Technical Report", 2026. Mellum 2: JetBrains, 2026.
 #include "base/format.h"
 #include "model/arch/sparse.h"
 
@@ -24,6 +24,8 @@ struct SparseDecoder {
   UsualRouting routing;
   // Of so many layers all but the last have a window, and rotate heads in these only; 0: no windows.
   int window_period = 0;
+  // Rotates them in all layers, by the file's scaling only in those without a window.
+  bool rotates_far = false;
 };
 
 Heads heads(Recorder& m, const SparseDecoder& d, const Attention& a, std::optional<Value> angles, Value x) {
@@ -45,14 +47,21 @@ void record_sparse(Recorder& m, const SparseDecoder& d, const SparseLayers& laye
   const Attention far = attention(m);
   Attention near = far;
   if (d.window_period) near.window = window_size(m);
-  const Value angles = rope_table(m);
+  const Value far_angles = rope_table(m);
+  Value near_angles = far_angles;
+  if (d.window_period && d.rotates_far)
+    near_angles =
+        m.rope({.rotated = m.config.rotated, .base = m.config.rope_base, .scaled = false, .divided = false},
+               "rope of windows");
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
-    m.layer(i);
+    m.layer(i, x);
     const bool is_near = d.window_period && has_window(m, i, d.window_period);
     const Attention& a = is_near ? near : far;
-    const bool turns = is_near || !d.window_period;
-    const Heads h = heads(m, d, a, turns ? std::optional(angles) : std::nullopt, rms_norm(m, "attn_norm", x));
+    std::optional<Value> angles;
+    if (is_near) angles = near_angles;
+    else if (!d.window_period || d.rotates_far) angles = far_angles;
+    const Heads h = heads(m, d, a, angles, rms_norm(m, "attn_norm", x));
     x = p.add(x, project(m, "attn_output", m.config.width, attend(m, a, h)));
     x = p.add(x, sparse_feed_forward(m, layers, i, rms_norm(m, "ffn_norm", x)));
   }
@@ -93,10 +102,15 @@ void record_exaone_moe(Recorder& m) {
   record_sparse(m, {HeadNorms::Each, RopePairs::Halves, {}, 4}, l);
 }
 
+void record_mellum(Recorder& m) {
+  const bool windows = m.hyper.count("attention.sliding_window", 0, 0) > 0;
+  record_sparse(m, {HeadNorms::Each, RopePairs::Halves, {}, windows ? 4 : 0, true});
+}
+
 }  // namespace
 
 extern const ModelArch minimax_m2, ernie4_5_moe, hunyuan_moe, bailingmoe, bailingmoe2, dots1, deepseek,
-    exaone_moe;
+    exaone_moe, mellum;
 const ModelArch minimax_m2{"minimax-m2", [](Recorder& m) {
                              record_sparse(m, {HeadNorms::All, RopePairs::Halves, {}});
                            }};
@@ -113,5 +127,6 @@ const ModelArch deepseek{"deepseek", [](Recorder& m) {
                            record_sparse(m, {HeadNorms::None, RopePairs::Adjacent, {.normalised = false}});
                          }};
 const ModelArch exaone_moe{"exaone-moe", record_exaone_moe, configure_without_nextn};
+const ModelArch mellum{"mellum", record_mellum};
 
 }  // namespace gimbal::arch

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Draft heads beside llama.cpp's: what it guesses with tiny heads for tiny models, all with plain weights (plain_weights.py).
+
+  scripts/oracle/draft_heads.py           writes tests/data/peer/draft_heads/<name>.json, for draft_heads_test
+  scripts/oracle/draft_heads.py eagle3    this one
+"""
+import argparse
+import array
+import base64
+import json
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+import logits
+import plain_weights
+
+sys.path[:0] = [os.path.join(logits.ROOT, "scripts"), os.path.join(logits.ROOT, "bench", "compare")]
+import gguf_file  # noqa: E402
+import install  # noqa: E402
+
+TOKENS, GREEDY = 24, 6
+I64 = 27  # the id of the format in tensors
+
+# Sizes: d width, h heads, kv heads of keys and values, hd their size, f feed-forward, t the target's width, v its tokens, n logits.
+LAYER = ("attn_norm d; attn_norm_2 d; attn_q 2*d h*hd; attn_k 2*d kv*hd; attn_v 2*d kv*hd; attn_output h*hd d; ffn_norm d; ffn_gate d f; "
+         "ffn_up d f; ffn_down f d")
+KEYS = {"context_length": "2048", "embedding_length": "d", "block_count": "1", "feed_forward_length": "f", "vocab_size": "v",
+        "attention.head_count": "h", "attention.head_count_kv": "kv", "attention.key_length": "hd", "attention.value_length": "hd",
+        "rope.freq_base": "10000.0", "rope.dimension_count": "hd", "attention.layer_norm_rms_epsilon": "1e-5", "target_hidden_size": "t"}
+HEADS = {
+    # With a table of its own, and fewer logits than the target has tokens.
+    "eagle3": dict(target="llama", sizes=dict(d=40, h=5, kv=1, hd=16, f=52, n=200), keys={"target_layers": "[1, 0, 2]"},
+                   head="fc 3*t d; output_norm d; output d n; token_embd d v"),
+    # With the target's table and output head, and both norms.
+    "eagle3-norms": dict(target="qwen3", sizes=dict(d=48, h=4, kv=2, hd=24, f=40, n=0),
+                         keys={"target_layers": "[0, 1, 2]", "norm_before_residual": "True", "norm_before_fc": "True"},
+                         head="enc.output_norm 3*t; fc 3*t d; output_norm d; rope_freqs hd//2"),
+}
+
+
+def described(keys, tensors):
+    return {"metadata": keys, "tensors": [[n, d, *plain_weights.range_of(n, d)] for n, d in tensors]}
+
+
+def write(path, description, tokens):
+    metadata = {**logits.vocabulary_of_tok512(), **{key: logits.entry_of(value) for key, value in description["metadata"].items()}}
+    tensors = [(n, d, 0, plain_weights.values(n, d, middle, spread)) for n, d, middle, spread in description["tensors"]]
+    if tokens:
+        tensors.append(("d2t", [len(tokens)], I64, struct.pack(f"<{len(tokens)}q", *tokens)))
+    gguf_file.write(path, metadata, tensors)
+
+
+def made(name, peer, folder):
+    head = HEADS[name]
+    arch = name.split("-")[0]
+    of_target, target_keys, target_tensors = logits.contents(head["target"], 0)
+    sizes = {**head["sizes"], "t": of_target["d"], "v": of_target["v"]}
+    keys = {"general.architecture": arch, "general.name": "oracle",
+            **{f"{arch}.{key}": eval(value, dict(sizes), {}) for key, value in {**KEYS, **head["keys"]}.items()}}
+    tensors = [*logits.tensors_of(head["head"], "", sizes, 0), *logits.tensors_of(LAYER, "blk.0.", sizes, 0)]
+    rng = random.Random(name)
+    named = sorted(rng.sample(range(sizes["v"]), sizes["n"]))
+    golden = {"reference_engine": f"llama.cpp of node-llama-cpp {install.VERSION}", "target": described(target_keys, target_tensors),
+              "head": described(keys, tensors), "named": named}
+    files = {part: os.path.join(folder, f"{name}-{part}.gguf") for part in ("target", "head")}
+    write(files["target"], golden["target"], [])
+    write(files["head"], golden["head"], named)
+    for _ in range(50):
+        tokens = [1] + [rng.randrange(3, sizes["v"]) for _ in range(TOKENS - 1)]
+        answer = drafts(peer, files, tokens)
+        width, = struct.unpack_from("<i", answer)
+        steps = list(struct.iter_unpack("<if", answer[4 + 4 * width:]))
+        if min(margin for _, margin in steps) >= logits.LEAST_MARGIN:
+            break
+    else:
+        raise install.Problem(f"{name}: of no text are the drafts far from the next best ones")
+    numbers = array.array("f")
+    numbers.frombytes(answer[4:4 + 4 * width])
+    if named:
+        numbers = array.array("f", [numbers[token] for token in named])
+    golden.update(tokens=tokens, logits=base64.b64encode(numbers.tobytes()).decode(), drafts=[token for token, _ in steps],
+                  margin=min(margin for _, margin in steps))
+    return golden
+
+
+def drafts(peer, files, tokens):
+    """See drafted() in peer.cpp."""
+    done = subprocess.run(
+        [install.program(peer, os.path.join(logits.HERE, "peer.cpp")), peer.all_libraries, "drafts", files["head"], str(logits.CONTEXT),
+         str(GREEDY), files["target"]],
+        input=struct.pack(f"<{len(tokens) + 1}i", len(tokens), *tokens), stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+        env={**os.environ, "LD_LIBRARY_PATH": peer.all_libraries})
+    if done.returncode != 0:
+        raise install.Problem((done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"])[-1])
+    return done.stdout
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("heads", nargs="*", choices=[[], *HEADS], help="heads; all when none is given")
+    parser.add_argument("--work", default=os.path.join(logits.ROOT, "build", "compare"), help="where the peer is installed")
+    arguments = parser.parse_args()
+    peer = install.install(arguments.work, print)
+    out = os.path.join(logits.ROOT, "tests", "data", "peer", "draft_heads")
+    os.makedirs(out, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=arguments.work) as folder:
+        for name in arguments.heads or HEADS:
+            path = os.path.join(out, f"{name}.json")
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(made(name, peer, folder), file, separators=(",", ":"))
+                file.write("\n")
+            print(f"{path}: {os.path.getsize(path)} bytes")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except install.Problem as problem:
+        sys.exit(f"oracle: {problem}")

@@ -1,0 +1,225 @@
+// Draft heads against llama.cpp: logits and drafts of tiny heads beside tiny models, whose weights are made
+// here (scripts/oracle/draft_heads.py asks llama.cpp). And the law of drafts: they never change a text.
+#include "model/draft_head.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "engine/drafts.h"
+#include "files/gguf.h"
+#include "runtime/generate.h"
+#include "runtime/nextn_drafter.h"
+#include "support/gguf_writer.h"
+#include "support/golden.h"
+#include "support/placed.h"
+#include "support/plain_weights.h"
+
+namespace gimbal::test {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Text = std::vector<int32_t>;
+
+std::vector<std::string> heads() {
+  std::vector<std::string> all;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(GIMBAL_SOURCE_DIR "/tests/data/peer/draft_heads"))
+    all.push_back(entry.path().stem().string());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+Json golden(const std::string& name) {
+  return read_json(std::string(GIMBAL_SOURCE_DIR "/tests/data/peer/draft_heads/") + name + ".json");
+}
+
+ModelSource written(const std::string& name, const std::string& bytes) {
+  const std::string path = temporary_path(name + ".gguf");
+  std::ofstream(path, std::ios::binary) << bytes;
+  return open_file(path);
+}
+ModelSource target_of(const Json& g) { return written("target", plain_model(g["target"])); }
+// `named`: of the file, in place of the golden ones.
+ModelSource head_of(const Json& g, const std::vector<int64_t>& named) {
+  return written("head", plain_model(g["head"], {{"d2t", named}}));
+}
+ModelSource head_of(const Json& g) { return head_of(g, g["named"]); }
+
+// A target and the head that drafts for it, on one device.
+struct Pair {
+  explicit Pair(const Json& g, int batch = 20, DType cache = DType::F16)
+      : target(target_of(g)), file(head_of(g)), device(open_one("cpu", 0, "threads=1")) {
+    auto read = read_draft_head(file);
+    EXPECT_TRUE(read && *read);
+    if (!read || !*read) return;
+    head = **read;
+    const auto fits = fit_draft_head(head, file, target);
+    EXPECT_TRUE(fits) << fits.error().message;
+    RunOptions o;
+    o.context = 200, o.batch = batch, o.states = true, o.cache_type = cache;
+    RunOptions of_head = o;
+    of_head.arch = head.arch, of_head.sequences = 2;
+    o.drafts = 7, o.state_layers = head.layers;
+    model = load(target, o), drafts = load(file, of_head);
+    if (drafts) drafter = *NextnDrafter::create(*drafts, head.tokens, head.arch->name);
+  }
+  std::unique_ptr<Model> load(const ModelSource& from, const RunOptions& o) {
+    auto plan = make_model_plan(from, *device, o);
+    EXPECT_TRUE(plan) << plan.error().message;
+    if (!plan) return nullptr;
+    auto made = Model::load(std::move(*plan), from);
+    EXPECT_TRUE(made) << made.error().message;
+    return made ? std::move(*made) : nullptr;
+  }
+  ModelSource target, file;
+  std::unique_ptr<Device> device;
+  DraftHead head;
+  std::unique_ptr<Model> model, drafts;
+  std::unique_ptr<NextnDrafter> drafter;
+};
+
+// Keeps the states of a session's rows.
+struct Kept final : StepWatcher {
+  std::vector<float> all;
+  void computed(std::span<const int32_t>, int, std::span<const float> states) override {
+    all.insert(all.end(), states.begin(), states.end());
+  }
+};
+
+std::vector<float> head_logits(Pair& p, const Text& text) {
+  Kept kept;
+  auto session = *Session::create(*p.model);
+  session->watch(&kept);
+  EXPECT_TRUE(session->advance(std::span(text).first(text.size() - 1), Session::Wanted::None, {}));
+  const auto width = size_t(p.drafts->plan().takes_states);
+  EXPECT_EQ(kept.all.size(), width * (text.size() - 1));
+  auto sequence = *p.drafts->new_sequence();
+  std::vector<float> logits;
+  for (size_t i = 0; i + 1 < text.size(); i++) {
+    Batch one;
+    one.rows.push_back({sequence.get(), text[i + 1], int(i), {.logits = true}, &kept.all[i * width]});
+    auto out = p.drafts->forward(one);
+    EXPECT_TRUE(out) << out.error().message;
+    if (out) logits.assign(out->logits(0).begin(), out->logits(0).end());
+  }
+  return logits;
+}
+
+TEST(DraftHeads, GuessAsLlamaCppDoes) {
+  ASSERT_GE(heads().size(), 2u);
+  for (const std::string& name : heads()) {
+    SCOPED_TRACE(name);
+    const Json g = golden(name);
+    Pair p(g, 64, DType::F32);  // a batch for the whole text, so that the drafter has all states
+    ASSERT_TRUE(p.model && p.drafter);
+    const Text tokens = g["tokens"], guesses = g["drafts"];
+    const std::vector<float> want = base64_floats(g["logits"]), got = head_logits(p, tokens);
+    ASSERT_EQ(got.size(), want.size());
+    double largest = 0;
+    for (size_t i = 0; i < want.size(); i++) largest = std::max(largest, std::fabs(double(got[i]) - want[i]));
+    std::printf("%-16s largest difference %.1e\n", name.c_str(), largest);
+    EXPECT_LE(largest, 1e-4);
+    auto session = *Session::create(*p.model);
+    session->watch(p.drafter.get());
+    ASSERT_TRUE(session->advance(std::span(tokens).first(tokens.size() - 1), Session::Wanted::None, {}));
+    auto guess = p.drafter->propose(tokens, int(guesses.size()));
+    ASSERT_TRUE(guess) << guess.error().message;
+    EXPECT_EQ(*guess, guesses);
+    EXPECT_EQ(p.drafter->name(), "eagle3");
+  }
+}
+
+Text tell(Session& session, const Text& prompt, const SamplerSettings& sampler, int n, Drafting* drafting) {
+  GenerateSettings s;
+  s.sampler = sampler, s.max_tokens = n, s.drafting = drafting;
+  const auto g = generate(session, nullptr, prompt, s, [](std::string_view, Token) { return true; });
+  EXPECT_TRUE(g) << g.error().message;
+  return g ? g->tokens : Text();
+}
+
+// Also beside a model that gives no states: these are outputs of it, and no more.
+TEST(DraftHeads, NeverChangeAText) {
+  for (const std::string& name : heads()) {
+    SCOPED_TRACE(name);
+    Pair p(golden(name));
+    ASSERT_TRUE(p.model && p.drafter);
+    RunOptions without;
+    without.context = 200, without.batch = 64;
+    const auto bare = p.load(p.target, without);
+    ASSERT_TRUE(bare);
+    auto session = *Session::create(*p.model), plain = *Session::create(*bare);
+    Drafting drafting(std::move(p.drafter), Drafting::Length::Most);
+    for (unsigned seed = 1; seed <= 4; seed++) {
+      std::mt19937 random(seed);
+      Text prompt(50);
+      for (int32_t& t : prompt) t = int32_t(random() % unsigned(p.model->config().vocabulary));
+      SamplerSettings s;
+      s.greedy = seed < 3, s.seed = seed, s.temperature = 0.5f;
+      session->rewind(0), plain->rewind(0);
+      EXPECT_EQ(tell(*session, prompt, s, 60, &drafting), tell(*plain, prompt, s, 60, nullptr));
+    }
+    EXPECT_GT(drafting.counts().drafted, 100u);
+    EXPECT_FALSE(drafting.ended());
+  }
+}
+
+// Errors of reading the head, or of fitting it to the target.
+std::string refused(ModelSource head, const ModelSource& target) {
+  auto read = read_draft_head(head);
+  if (!read) return read.error().message;
+  if (!*read) return "no head";
+  const auto fits = fit_draft_head(**read, head, target);
+  return fits ? "" : fits.error().message;
+}
+
+TEST(DraftHeads, WhatDoesNotFitIsRefused) {
+  const Json own = golden("eagle3"), borrowing = golden("eagle3-norms");
+  const ModelSource target = target_of(own), head = head_of(own);
+  EXPECT_EQ(refused(head, target), "");
+  EXPECT_EQ(refused(target, target), "no head");
+  auto says = [&](const Json& g, const std::vector<int64_t>& named, const char* what) {
+    const std::string why = refused(head_of(g, named), target);
+    EXPECT_NE(why.find(what), std::string::npos) << why;
+  };
+  const std::vector<int64_t> named = own["named"];
+  auto with = [&](const std::string& key, const Json& value) {
+    Json changed = own;
+    changed["head"]["metadata"]["eagle3." + key] = value;
+    return changed;
+  };
+  says(with("target_hidden_size", 96), named, "states of 96 values, and the model's have 48");
+  says(with("target_layers", {0, 1, 3}), named, "reads layer 3, and the model's last one is 2");
+  says(with("target_layers", {0, 1}), named, "2 numbers of layers; 3 are expected");
+  says(with("target_layers", {0, 1, -1}), named, "-1");
+  says(with("target_layers", 1), named, "0 numbers of layers");
+  std::vector<int64_t> wrong = named;
+  wrong.back() = 512;
+  says(own, wrong, "guesses token 512, and the model's last one is 511");
+  wrong.back() = -1;
+  says(own, wrong, "names the token -1");
+  wrong.pop_back();
+  says(own, wrong, "199 tokens, but 'output.weight' gives 200 logits");
+  says(borrowing, named, "names 200 tokens, but 'output.weight' gives 512 logits");
+  // Alone it is no model.
+  const auto alone = configure(head);
+  ASSERT_FALSE(alone);
+  EXPECT_NE(alone.error().message.find("draft head"), std::string::npos) << alone.error().message;
+}
+
+// Layers whose inputs are not recorded: models that are no plain stack of layers.
+TEST(DraftHeads, ModelsWithoutSuchStatesAreRefused) {
+  const ModelSource file = open_file(golden_dir() + "/more/arch/bloom.gguf");
+  const auto device = open_one("cpu", 0, "threads=1");
+  RunOptions o;
+  o.context = o.batch = 16, o.states = true, o.state_layers = {1};
+  const auto plan = make_model_plan(file, *device, o);
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().code, Code::Unsupported);
+  EXPECT_NE(plan.error().message.find("no state of layer 1"), std::string::npos) << plan.error().message;
+}
+
+}  // namespace
+}  // namespace gimbal::test
