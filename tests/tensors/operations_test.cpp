@@ -1,5 +1,6 @@
 // docs/operations.md is made of the tables: functions of ops/maps.def, ops of ops/ops.def, and what the
-// kernels of the CPU and of GPUs claim. After a change of a table, GIMBAL_UPDATE_DOCS=1 operations_test writes it again.
+// kernels of the CPU and of GPUs claim. After a change of a table, GIMBAL_UPDATE_DOCS=1 operations_test
+// writes it again.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -23,7 +24,7 @@ struct OperationWords {
 };
 const std::map<OpKind, OperationWords>& words() {
   static const std::map<OpKind, OperationWords> all = {
-      {OpKind::Map, {"`map`, operators, `affine`, `elu`", "maps_test, golden_tensors_test"}},
+      {OpKind::Map, {"`map`, operators", "maps_test, golden_tensors_test"}},
       {OpKind::Cast, {"`to`, `copy`, `contiguous`, `full`", "golden_tensors_test"}},
       {OpKind::Assign, {"`fill_`, `copy_`, `cat`, `stack`, `pad`, `roll`", "golden_tensors_test"}},
       {OpKind::Select, {"`where`", "golden_tensors_test"}},
@@ -93,6 +94,14 @@ Claims claims_of_gpus(OpKind op) {
     if (OpKind(r.info.op) == op) take(all, r.info);
   return all;
 }
+// What GPUs take of what the CPU takes.
+std::string gpu_words(const Claims& cpu, const Claims& gpu) {
+  if (gpu.kernels == 0) return "no";
+  DTypeSet lacking = 0;
+  for (int i = 0; i < GIMBAL_MAX_INPUTS; i++) lacking |= cpu.in[i] & ~gpu.in[i];
+  lacking |= cpu.out & ~gpu.out;
+  return lacking ? "but " + formats(lacking) : "yes";
+}
 std::string operands(const Claims& c) {
   std::string in;
   for (int i = 0; i < GIMBAL_MAX_INPUTS && c.in[i]; i++) in += (i ? "; " : "") + formats(c.in[i]);
@@ -106,9 +115,9 @@ std::string page(const Device& d) {
          "again with\n"
          "`GIMBAL_UPDATE_DOCS=1 build/release/tests/operations_test`. [tensors.md](tensors.md) has the "
          "rules.\n\n"
-         "Every kernel has a form for each instruction set of the CPU, with the same bits. The column GPU has "
-         "the formats of the operands\n"
-         "on Vulkan, OpenCL, WebGPU and the emulator; elsewhere an op is an error with its reason.\n\n"
+         "Every kernel has a form for each instruction set of the CPU, with the same bits. The column GPU is "
+         "for Vulkan, OpenCL,\n"
+         "WebGPU and the emulator; what it lacks is an error with its reason.\n\n"
          "Formats: floats are f16, bf16, f32 and f64; integers u8, i16, i32, u32 and i64; all numbers are "
          "these with bool, and with i8, u16, u64\n"
          "and f8, which are stored only; blocks are the quantized formats of weights but i2_s.\n\n"
@@ -133,7 +142,8 @@ std::string page(const Device& d) {
     std::string in = operands(c);
     if (c.kernels == 0) in = "all numbers", c.out = kNumbers;  // custom ones, whose rows are the program's
     out << "| " << info(op).name << " | " << w.calls << " | " << in << " | " << formats(c.out) << " | "
-        << (c.views ? "yes" : "no") << " | " << operands(claims_of_gpus(op)) << " | " << w.proof << " |\n";
+        << (c.views ? "yes" : "no") << " | " << gpu_words(c, claims_of_gpus(op)) << " | " << w.proof
+        << " |\n";
   }
   return out.str();
 }
