@@ -96,6 +96,8 @@ struct QueueOptions {
   int threads = 0;                      // of the CPU; 0: one for each physical core
   std::string cpu_variant;              // an instruction set; empty: the best
   uint64_t memory_limit = 0;            // bytes of tensors; 0: all of the device
+  // Of the device that was asked for by name, lines of key=value: docs/internals/devices.md.
+  std::string device_options = {};
 };
 
 struct MemoryStats {

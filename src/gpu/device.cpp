@@ -22,7 +22,8 @@ Device::Device(const char* backend, Opened opened, const Least& most)
     : runtime_(std::move(opened.runtime)),
       codes_(opened.kernels),
       matrix_codes_(opened.matrix_kernels),
-      rows_(make_rows(backend, !opened.matrix_kernels.empty())) {
+      tensor_codes_(opened.tensor_kernels),
+      rows_(make_rows(backend, !opened.matrix_kernels.empty(), !opened.tensor_kernels.empty())) {
   static_cast<Facts&>(limits_) = runtime_->facts();
   limits_.max_binding_bytes = std::min(limits_.max_binding_bytes, most.binding);
   limits_.max_allocation_bytes =
@@ -213,7 +214,7 @@ uint64_t Device::cache_bytes(uint8_t type, uint8_t is_key, int64_t head_dim, int
 // ---- programs
 Failure Device::kernel_named(std::string_view name, Kernel** out) {
   if (auto it = kernels_.find(name); it != kernels_.end()) return *out = it->second, Failure();
-  for (const auto& codes : {codes_, matrix_codes_})
+  for (const auto& codes : {codes_, matrix_codes_, tensor_codes_})
     for (const KernelCode& code : codes) {
       if (code.name != name) continue;
       KernelCode unpacked;
@@ -240,6 +241,10 @@ gimbal_code Device::compile(const gimbal_program& p, gimbal_executable** out) {
   if (Failure f = Executable::make(p, rows_, limits_, cuts, kernel_of, &e)) return fail(f);
   if (e->scratch_bytes())
     if (Failure f = make(e->scratch_bytes(), &e->scratch)) return fail(f);
+  if (const auto words = e->constant_words(); !words.empty()) {
+    if (Failure f = make(words.size_bytes(), &e->constants)) return fail(f);
+    if (Failure f = upload(*e->constants, 0, words.data(), words.size_bytes())) return fail(f);
+  }
   executables_.push_back(e.get());
   *out = reinterpret_cast<gimbal_executable*>(e.release());
   return GIMBAL_OK;
@@ -250,7 +255,8 @@ void Device::discard(gimbal_executable* handle) {
   (void)settle();
   auto* e = reinterpret_cast<Executable*>(handle);
   e->forget(*runtime_, nullptr);
-  if (e->scratch) free_pieces(*e->scratch), delete e->scratch;
+  for (DeviceBuffer* b : {e->scratch, e->constants})
+    if (b) free_pieces(*b), delete b;
   std::erase(executables_, e);
   delete e;
 }

@@ -27,6 +27,7 @@ struct Opened {
   std::span<const KernelCode> kernels;
   std::span<const KernelCode> matrix_kernels =
       {};  // of gpu/matrix/kernels.def, if the device has matrix units
+  std::span<const KernelCode> tensor_kernels = {};  // of gpu/tensors/kernels.def
 };
 
 // Several threads may pack weights at once; all other calls must be serialized.
@@ -78,7 +79,7 @@ class Device {
   std::mutex mutex_;   // serializes use of the runtime
   Unpacker unpacker_;  // before the runtime, which keeps pointers into it
   std::unique_ptr<Runtime> runtime_;
-  const std::span<const KernelCode> codes_, matrix_codes_;
+  const std::span<const KernelCode> codes_, matrix_codes_, tensor_codes_;
   const Rows rows_;
   Limits limits_;
   std::map<std::string_view, Kernel*> kernels_;
@@ -94,7 +95,8 @@ class Device {
 // Failure open(int index, Options&, Opened*)`, which takes the options that it
 // knows; optionally `static const char* depends_on()`, as in abi.h. Every GPU
 // backend accepts max_binding=N and max_allocation=N (lower limits for bindings
-// and allocations, in bytes) and part=N (larger matrices are launched in parts).
+// and allocations, in bytes), part=N (larger matrices are launched in parts) and
+// tensors=1 (with the rows of the tensor library, which models do not need).
 template <class Api>
 class DeviceOf final : public Device {
  public:
@@ -112,7 +114,10 @@ class DeviceOf final : public Device {
     if (Failure f = options.take_number("part", &most.part)) return fail(f);
     if (most.allocation < kMinAllocation)
       return fail({Failure::Invalid, "max_allocation must be at least 4096"});
+    bool tensors = false;
+    if (Failure f = options.take_flag("tensors", &tensors)) return fail(f);
     if (Failure f = Api::open(index, options, &opened)) return fail(f);
+    if (!tensors) opened.tensor_kernels = {};
     if (Failure f = options.unknown()) return fail(f);
     *out = new DeviceOf(Api::kName, std::move(opened), most);
     return GIMBAL_OK;

@@ -1,6 +1,7 @@
 #include "gpu/executable.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/format.h"
 #include "device/values.h"
@@ -22,6 +23,15 @@ Executable::Executable(const gimbal_program& p) {
   }
 }
 
+// The bytes of a value; of one with strides below 0, some lie before its first element.
+static std::pair<uint64_t, uint64_t> memory_of(const gimbal_value& v) {
+  uint64_t before = 0;
+  if (v.layout == GIMBAL_STRIDED)
+    for (int i = 0; i < v.rank; i++)
+      if (v.stride[i] < 0) before += uint64_t(v.dim[i] - 1) * uint64_t(-v.stride[i]);
+  return {v.offset - before * uint64_t(info(DType(v.dtype)).bytes), v.offset + v.bytes};
+}
+
 // Whether an op depends on launches since the last wait: it accesses memory that they wrote, or writes memory
 // that they read. Records its own accesses for later ops.
 bool Executable::must_wait(const gimbal_program& p, const OpPlan& plan) {
@@ -29,7 +39,8 @@ bool Executable::must_wait(const gimbal_program& p, const OpPlan& plan) {
   std::vector<Touched> now;
   auto touch = [&](uint16_t value, bool written) {
     const gimbal_value& v = p.values[value];
-    now.push_back({v.slot, v.offset, v.offset + v.bytes, written});
+    const auto [begin, end] = memory_of(v);
+    now.push_back({v.slot, begin, end, written});
   };
   for (uint16_t in : inputs_of(op)) touch(in, false);
   for (uint16_t out : outputs_of(op)) touch(out, true);
@@ -43,13 +54,17 @@ bool Executable::must_wait(const gimbal_program& p, const OpPlan& plan) {
   return wait;
 }
 
-void Executable::add(const gimbal_program& p, const OpPlan& plan, Kernel* kernel) {
+void Executable::add(const gimbal_program& p, const OpPlan& plan, std::span<Kernel* const> kernels) {
   bool wait = must_wait(p, plan) || launches_.empty();  // the first: for earlier replays
-  for (const PlannedLaunch& l : plan.launches) {
-    launches_.push_back({l, kernel});
-    launches_.back().after_all |= wait;
+  for (size_t i = 0; i < plan.launches.size(); i++) {
+    launches_.push_back({plan.launches[i], kernels[i]});
+    Planned& l = launches_.back();
+    for (Place& place : l.place)
+      if (place.slot == Place::kConstants) place.offset += constant_words_.size() * 4;
+    l.after_all |= wait;
     wait = false;
   }
+  constant_words_.insert(constant_words_.end(), plan.constants.begin(), plan.constants.end());
   scratch_bytes_ = std::max(scratch_bytes_, plan.scratch_bytes);
   launches_of_.push_back(plan.launches.size());
 }
@@ -64,10 +79,10 @@ gimbal_step Executable::fitting(gimbal_step s) const {
 }
 
 Failure Executable::resolve(const Place& at, DeviceBuffer* const* slots, size_t n, Binding* out) const {
-  const bool own = at.slot == Place::kScratch;
+  const bool own = at.slot == Place::kScratch || at.slot == Place::kConstants;
   if (!own && (at.slot >= n || !slots[at.slot]))
     return {Failure::Invalid, format("a program reads buffer {}, which was not given", at.slot)};
-  const DeviceBuffer& b = own ? *scratch : *slots[at.slot];
+  const DeviceBuffer& b = at.slot == Place::kConstants ? *constants : own ? *scratch : *slots[at.slot];
   const uint64_t begin = at.offset + at.lead, end = at.offset + at.bytes;
   if (begin > b.bytes || end < begin || end > b.bytes)
     return {Failure::Invalid, format("a program reads bytes {} to {} of buffer {}, which has {}", at.offset,
@@ -81,6 +96,45 @@ Failure Executable::resolve(const Place& at, DeviceBuffer* const* slots, size_t 
   return {};
 }
 
+// Two operands may be parts of one buffer, even the same, and WebGPU binds no range twice: the ranges that
+// overlap become one, of the result or of the first, and the kernel's arguments name it for the others. The
+// arguments begin as in gpu/tensors/kernels/operands.inc.
+static void share_bindings(Launch& l, const Binding* nothing) {
+  constexpr uint32_t kInputs = 3, kResult = 4;
+  struct {
+    uint32_t count, units, operand[kInputs][2], result_shift;
+  } p;
+  static_assert(sizeof p <= kMaxParamBytes);
+  std::memcpy(&p, l.params, sizeof p);
+  const Binding before[] = {l.binding[0], l.binding[1], l.binding[2], l.binding[3], l.binding[4]};
+  auto overlap = [](const Binding& a, const Binding& b) {
+    return a.buffer == b.buffer && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+  };
+  // A union may reach what was apart from both: until nothing changes.
+  uint32_t from[] = {0, 1, 2, 3, 4};
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (uint32_t to : {kResult, 0u, 1u})
+      for (uint32_t i = 0; i < kInputs; i++) {
+        if (i == to || from[i] != i || from[to] != to || (to < kInputs && to > i)) continue;
+        Binding &a = l.binding[to], &b = l.binding[i];
+        if (!overlap(a, b)) continue;
+        const uint64_t end = std::max(a.offset + a.bytes, b.offset + b.bytes);
+        a.offset = std::min(a.offset, b.offset), a.bytes = end - a.offset;
+        for (uint32_t& f : from)
+          if (f == i) f = to;
+        changed = true;
+      }
+  }
+  for (uint32_t i = 0; i < kInputs; i++) {
+    p.operand[i][0] = from[i];
+    p.operand[i][1] = uint32_t((before[i].offset - l.binding[from[i]].offset) / 4);
+    if (from[i] != i) l.binding[i] = nothing[i];
+  }
+  p.result_shift = uint32_t((before[kResult].offset - l.binding[kResult].offset) / 4);
+  std::memcpy(l.params, &p, sizeof p);
+}
+
 Failure Executable::recording(Runtime& runtime, DeviceBuffer* const* slots, size_t n, Binding nothing,
                               Binding step, Counters& counters, Recording** out) {
   for (const Recorded& r : recorded_)
@@ -92,13 +146,16 @@ Failure Executable::recording(Runtime& runtime, DeviceBuffer* const* slots, size
     l.kernel = planned.kernel, l.step = step, l.after_all = planned.after_all;
     std::copy(std::begin(planned.params), std::end(planned.params), l.params);
     std::copy(std::begin(planned.groups), std::end(planned.groups), l.groups);
+    Binding nothing_of[kMaxBindings];
     for (uint32_t i = 0; i < planned.bindings; i++) {
       // A part for each: WebGPU takes no range twice.
       const uint64_t part = nothing.bytes / kMaxBindings;
       l.binding[i] = {nothing.buffer, i * part, part};
+      nothing_of[i] = l.binding[i];
       if (planned.place[i].slot == Place::kNothing) continue;
       if (Failure f = resolve(planned.place[i], slots, n, &l.binding[i])) return f;
     }
+    if (planned.shares) share_bindings(l, nothing_of);
     bound.push_back(l);
   }
   Recorded fresh{{slots, slots + n}, nullptr};

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,9 +44,12 @@ class Executable {
                       KernelOf kernel_of, std::unique_ptr<Executable>* out) {
     std::unique_ptr<Executable> e(new Executable(p));
     auto add = [&](const Row& row, const OpPlan& plan) -> Failure {
-      Kernel* kernel = nullptr;
-      if (Failure f = kernel_of(row.kernel, &kernel)) return f;
-      return e->add(p, plan, kernel), Failure();
+      std::vector<Kernel*> kernels(plan.launches.size());
+      for (size_t i = 0; i < kernels.size(); i++) {
+        const char* own = plan.launches[i].kernel;
+        if (Failure f = kernel_of(own ? own : row.kernel, &kernels[i])) return f;
+      }
+      return e->add(p, plan, kernels), Failure();
     };
     if (Failure f = for_each_op(p, rows, limits, cuts, add)) return f;
     *out = std::move(e);
@@ -55,11 +59,13 @@ class Executable {
   // The scratch_bytes() of such an executable.
   static Failure plan_scratch(const gimbal_program& p, const Rows& rows, const Limits& limits,
                               const Cuts& cuts, uint64_t* out) {
-    *out = 0;
-    return for_each_op(p, rows, limits, cuts, [&](const Row&, const OpPlan& plan) {
-      *out = std::max(*out, plan.scratch_bytes);
+    uint64_t most = 0, constants = 0;
+    const Failure f = for_each_op(p, rows, limits, cuts, [&](const Row&, const OpPlan& plan) {
+      most = std::max(most, plan.scratch_bytes), constants += plan.constants.size() * 4;
       return Failure();
     });
+    *out = most + constants;
+    return f;
   }
 
   // The step's rows, clamped to the program's capacity.
@@ -73,6 +79,9 @@ class Executable {
   // Memory for intermediate data between the launches of an op; allocated by the device at compile time.
   uint64_t scratch_bytes() const { return scratch_bytes_; }
   DeviceBuffer* scratch = nullptr;
+  // Written by the device at compile time; empty: the program has none.
+  std::span<const uint32_t> constant_words() const { return constant_words_; }
+  DeviceBuffer* constants = nullptr;
   void replayed() { replays_++; }
   // Number of times each op was launched, all its launches counted.
   void run_counts(uint64_t* counts, size_t n_ops) const;
@@ -95,7 +104,7 @@ class Executable {
   static Failure for_each_op(const gimbal_program& p, const Rows& rows, const Limits& limits,
                              const Cuts& cuts, Use use) {
     for (size_t i = 0; i < p.n_ops; i++) {
-      OpPlan plan{p.ops[i], p.values, limits, cuts, {}, 0, {}};
+      OpPlan plan{p.ops[i], p.values, limits, cuts, {}, 0, {}, {}};
       const Row& row = rows.rows[p.ops[i].kernel];
       row.plan(plan);
       if (plan.failure) return plan.failure;
@@ -105,13 +114,14 @@ class Executable {
   }
 
   explicit Executable(const gimbal_program&);
-  void add(const gimbal_program&, const OpPlan&, Kernel*);
+  void add(const gimbal_program&, const OpPlan&, std::span<Kernel* const>);
   bool must_wait(const gimbal_program&, const OpPlan&);
   Failure resolve(const Place&, DeviceBuffer* const* slots, size_t n, Binding* out) const;
 
   std::vector<Planned> launches_;
   std::vector<size_t> launches_of_;  // by op
   uint64_t replays_ = 0, scratch_bytes_ = 0;
+  std::vector<uint32_t> constant_words_;
   std::vector<Touched> touched_;
   std::vector<Recorded> recorded_;
   gimbal_step room_{INT32_MAX, INT32_MAX};

@@ -13,19 +13,22 @@ namespace gimbal::gpu {
 
 // A binding to a slot of the program.
 struct Place {
-  static constexpr uint32_t kNothing = UINT32_MAX;      // not read by this launch
-  static constexpr uint32_t kScratch = UINT32_MAX - 1;  // the executable's scratch memory
+  static constexpr uint32_t kNothing = UINT32_MAX;        // not read by this launch
+  static constexpr uint32_t kScratch = UINT32_MAX - 1;    // the executable's scratch memory
+  static constexpr uint32_t kConstants = UINT32_MAX - 2;  // OpPlan::constants
   uint32_t slot = kNothing;
   uint32_t lead = 0;  // padding bytes before the data, for alignment
   uint64_t offset = 0, bytes = 0;
 };
 
 struct PlannedLaunch {
+  const char* kernel = nullptr;  // null: that of the row
   Place place[kMaxBindings];
   uint32_t bindings = 0;
   uint8_t params[kMaxParamBytes] = {};
   uint32_t groups[3] = {1, 1, 1};
   bool after_all = false;  // reads the output of earlier launches of this op
+  bool shares = false;     // operands may overlap: see share_bindings()
 };
 
 // A device's limits per launch.
@@ -42,6 +45,7 @@ struct OpPlan {
   const Cuts& cuts;                     // of the program's buffers
   std::vector<PlannedLaunch> launches;  // independent of each other unless marked
   uint64_t scratch_bytes = 0;           // scratch memory
+  std::vector<uint32_t> constants;      // words that launches read, of whole 256 bytes each
   Failure failure;                      // why the device cannot run it
 
   const gimbal_value& in(int i) const { return values[op.in[i]]; }

@@ -10,12 +10,16 @@ namespace gimbal::gpu {
 
 std::span<const KernelCode> emulator_modules();         // code: an emulator::Compiled
 std::span<const KernelCode> matrix_emulator_modules();  // of gpu/matrix/kernels.def, as also below
-std::span<const KernelCode> spirv_modules();            // SPIR-V for Vulkan 1.2, entry point "main"
-std::span<const KernelCode> opencl_modules();           // OpenCL C 1.2 text
-std::span<const KernelCode> wgsl_modules();             // WGSL text, entry point "main"
-std::span<const KernelCode> msl_modules();              // Metal text, entry point "main0"
-std::span<const KernelCode> ptx_modules();              // PTX text, zero-terminated
-std::span<const KernelCode> matrix_ptx_modules();       // for compute capability 8.0 and newer
+std::span<const KernelCode> tensor_emulator_modules();  // of gpu/tensors/kernels.def, as also below
+std::span<const KernelCode> tensor_spirv_modules();
+std::span<const KernelCode> tensor_opencl_modules();
+std::span<const KernelCode> tensor_wgsl_modules();
+std::span<const KernelCode> spirv_modules();       // SPIR-V for Vulkan 1.2, entry point "main"
+std::span<const KernelCode> opencl_modules();      // OpenCL C 1.2 text
+std::span<const KernelCode> wgsl_modules();        // WGSL text, entry point "main"
+std::span<const KernelCode> msl_modules();         // Metal text, entry point "main0"
+std::span<const KernelCode> ptx_modules();         // PTX text, zero-terminated
+std::span<const KernelCode> matrix_ptx_modules();  // for compute capability 8.0 and newer
 // AMD code objects: all kernels of an architecture ("gfx1100") share
 // one; empty if it was not built.
 std::span<const KernelCode> amdgcn_modules(std::string_view architecture);

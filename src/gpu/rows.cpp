@@ -1,6 +1,7 @@
 #include "gpu/rows.h"
 
 #include "device/claims.h"
+#include "gpu/tensors/rows.h"
 #include "ops/op.h"
 #include "tensor/format.h"
 
@@ -47,7 +48,7 @@ constexpr Cache kCaches[] = {
 
 }  // namespace
 
-Rows make_rows(const std::string& backend, bool matrix_units) {
+Rows make_rows(const std::string& backend, bool matrix_units, bool tensors) {
   Rows r;
   auto add = [&](OpKind op, DType format, const char* kernel, Plan plan,
                  const char* variant = "gpu") -> gimbal_kernel_info& {
@@ -116,6 +117,7 @@ Rows make_rows(const std::string& backend, bool matrix_units) {
   add(OpKind::TopK, DType::F32, "top_k", plan_top_k);
   add(OpKind::Sort, DType::F32, "sort", plan_sort);
   add(OpKind::ArgSort, DType::F32, "argsort", plan_sort);
+  if (tensors) add_tensor_rows(r, backend);
   return r;
 }
 

@@ -19,7 +19,7 @@ struct Rows {
   std::vector<Row> rows;
   std::vector<std::unique_ptr<std::string>> names;  // referenced by rows[].info.name
 };
-// `matrix_units`: also those of gpu/matrix/kernels.def.
-Rows make_rows(const std::string& backend, bool matrix_units);
+// `matrix_units`: also those of gpu/matrix/kernels.def. `tensors`: also those of the tensor library.
+Rows make_rows(const std::string& backend, bool matrix_units, bool tensors);
 
 }  // namespace gimbal::gpu

@@ -22,7 +22,18 @@ Result<Queue> open_queue(const std::string& where, const QueueOptions& o) {
   }
   if (o.threads > 0) r.host_options += format("threads={}\n", o.threads);
   if (!o.cpu_variant.empty()) r.host_options += format("variant={}\n", o.cpu_variant);
+  // GPUs have the kernels of tensors when they are opened for them.
+  constexpr const char* kWithTensors = "tensors=1\n";
+  if (where != "auto") r.options = (r.backend != gimbal::kHostBackend ? kWithTensors : "") + o.device_options;
   auto opened = registry().open(r);
+  if (opened && where == "auto" && !gimbal::is_host(*opened->device)) {
+    auto at = gimbal::DeviceLocation::parse(opened->device->id());
+    if (!at) return to_public(at.error());
+    r.backend = at->backend, r.index = at->index, r.strict = true, r.options = kWithTensors;
+    const std::string why = opened->why;
+    opened = registry().open(r);
+    if (opened) opened->why = why;
+  }
   if (!opened) return to_public(opened.error());
   auto s = std::make_shared<Queue::State>();
   s->why = opened->reason();

@@ -8,9 +8,10 @@ gimbal_gpu_modules(emulator_test emulator ${gpu_tests}/defects/kernels.def defec
 gimbal_gpu_modules(emulator_test emulator ${GIMBAL_GPU_PROBES} probe_)
 gimbal_gpu_modules(emulator_test emulator ${gpu_tests}/corrections/kernels.def correction_)
 
-# The maps of tensors. vulkan_maps_test and its neighbours have them in other languages.
-target_link_libraries(emulated_maps_test PRIVATE gimbal_emulator_runtime gimbal_cpu_map_variants)
-gimbal_gpu_modules(emulated_maps_test emulator ${GIMBAL_GPU_TENSORS} tensor_)
+# docs/operations.md says which formats GPUs compute in.
+if(TARGET operations_test)
+  target_link_libraries(operations_test PRIVATE gimbal_gpu)
+endif()
 
 # The engine's kernels with one wrong word each, which conformance must notice.
 file(GLOB mutated CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/gpu/kernels/*)

@@ -1,5 +1,6 @@
 // docs/operations.md is made of the tables: functions of ops/maps.def, ops of ops/ops.def, and what the
-// kernels of the CPU claim. After a change of a table, GIMBAL_UPDATE_DOCS=1 operations_test writes it again.
+// kernels of the CPU and of GPUs claim. After a change of a table, GIMBAL_UPDATE_DOCS=1 operations_test
+// writes it again.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include "device/tensor_claims.h"
 #include "discovery/registry.h"
 #include "engine/backend_places.h"
+#include "gpu/tensors/rows.h"
 #include "ops/maps.h"
 #include "ops/op_def.h"
 
@@ -22,7 +24,7 @@ struct OperationWords {
 };
 const std::map<OpKind, OperationWords>& words() {
   static const std::map<OpKind, OperationWords> all = {
-      {OpKind::Map, {"`map`, operators, `affine`, `elu`", "maps_test, golden_tensors_test"}},
+      {OpKind::Map, {"`map`, operators", "maps_test, golden_tensors_test"}},
       {OpKind::Cast, {"`to`, `copy`, `contiguous`, `full`", "golden_tensors_test"}},
       {OpKind::Assign, {"`fill_`, `copy_`, `cat`, `stack`, `pad`, `roll`", "golden_tensors_test"}},
       {OpKind::Select, {"`where`", "golden_tensors_test"}},
@@ -70,18 +72,40 @@ struct Claims {
   bool views = true;
   int kernels = 0;
 };
+void take(Claims& all, const gimbal_kernel_info& k) {
+  for (int i = 0; i < GIMBAL_MAX_INPUTS; i++) {
+    all.in[i] |= k.in[i].dtypes;
+    if (k.in[i].dtypes && !k.in[i].strided) all.views = false;
+  }
+  all.out |= k.out[0].dtypes;
+  all.kernels++;
+}
 Claims claims_of(const Device& d, OpKind op) {
   Claims all;
-  for (uint16_t r : d.kernels_for(uint16_t(op))) {
-    const gimbal_kernel_info& k = d.kernel(r);
-    for (int i = 0; i < GIMBAL_MAX_INPUTS; i++) {
-      all.in[i] |= k.in[i].dtypes;
-      if (k.in[i].dtypes && !k.in[i].strided) all.views = false;
-    }
-    all.out |= k.out[0].dtypes;
-    all.kernels++;
-  }
+  for (uint16_t r : d.kernels_for(uint16_t(op))) take(all, d.kernel(r));
   return all;
+}
+// The rows that every GPU backend with kernels of tensors has.
+Claims claims_of_gpus(OpKind op) {
+  gpu::Rows rows;
+  gpu::add_tensor_rows(rows, "gpu");
+  Claims all;
+  for (const gpu::Row& r : rows.rows)
+    if (OpKind(r.info.op) == op) take(all, r.info);
+  return all;
+}
+// What GPUs take of what the CPU takes.
+std::string gpu_words(const Claims& cpu, const Claims& gpu) {
+  if (gpu.kernels == 0) return "no";
+  DTypeSet lacking = 0;
+  for (int i = 0; i < GIMBAL_MAX_INPUTS; i++) lacking |= cpu.in[i] & ~gpu.in[i];
+  lacking |= cpu.out & ~gpu.out;
+  return lacking ? "but " + formats(lacking) : "yes";
+}
+std::string operands(const Claims& c) {
+  std::string in;
+  for (int i = 0; i < GIMBAL_MAX_INPUTS && c.in[i]; i++) in += (i ? "; " : "") + formats(c.in[i]);
+  return in;
 }
 
 std::string page(const Device& d) {
@@ -91,9 +115,9 @@ std::string page(const Device& d) {
          "again with\n"
          "`GIMBAL_UPDATE_DOCS=1 build/release/tests/operations_test`. [tensors.md](tensors.md) has the "
          "rules.\n\n"
-         "Every kernel has a form for each instruction set of the CPU, with the same bits. Kernels for GPUs "
-         "exist for functions in f32\n"
-         "(column GPU); queues on GPUs do not compute tensors yet.\n\n"
+         "Every kernel has a form for each instruction set of the CPU, with the same bits. The column GPU is "
+         "for Vulkan, OpenCL,\n"
+         "WebGPU and the emulator; what it lacks is an error with its reason.\n\n"
          "Formats: floats are f16, bf16, f32 and f64; integers u8, i16, i32, u32 and i64; all numbers are "
          "these with bool, and with i8, u16, u64\n"
          "and f8, which are stored only; blocks are the quantized formats of weights but i2_s.\n\n"
@@ -106,20 +130,20 @@ std::string page(const Device& d) {
   for (const MapFacts& f : kMaps)
     out << "| " << f.name << " | " << int(f.inputs) << " | " << int(f.numbers) << " | "
         << formats(formats_of(f)) << " | " << (f.to_bool ? "bool" : "as the operands") << " | " << int(f.ulps)
-        << " | " << (map_group(f.function) ? "f32" : "") << " |\n";
+        << " | " << formats(formats_of(f) & claims_of_gpus(OpKind::Map).in[0]) << " |\n";
   out << "\n## Kernels\n\n"
          "Views: operands of any strides are read in place; otherwise they are copied first, which `explain` "
          "shows.\n\n"
-         "| op | calls | operands | result | views | proof |\n|---|---|---|---|---|---|\n";
+         "| op | calls | operands | result | views | GPU | proof |\n|---|---|---|---|---|---|---|\n";
   for (OpKind op : kAllOps) {
     if (!is_tensor_op(op)) continue;
     const auto& w = words().at(op);
     Claims c = claims_of(d, op);
-    std::string in;
-    for (int i = 0; i < GIMBAL_MAX_INPUTS && c.in[i]; i++) in += (i ? "; " : "") + formats(c.in[i]);
+    std::string in = operands(c);
     if (c.kernels == 0) in = "all numbers", c.out = kNumbers;  // custom ones, whose rows are the program's
     out << "| " << info(op).name << " | " << w.calls << " | " << in << " | " << formats(c.out) << " | "
-        << (c.views ? "yes" : "no") << " | " << w.proof << " |\n";
+        << (c.views ? "yes" : "no") << " | " << gpu_words(c, claims_of_gpus(op)) << " | " << w.proof
+        << " |\n";
   }
   return out.str();
 }

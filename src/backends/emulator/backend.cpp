@@ -27,6 +27,7 @@ struct Api {
     bool matrix = false;
     if (auto f = options.take_flag("matrix", &matrix)) return f;
     *out = {emulator::open(o), gpu::emulator_modules()};
+    out->tensor_kernels = gpu::tensor_emulator_modules();
     if (matrix) out->matrix_kernels = gpu::matrix_emulator_modules();
     return {};
   }

@@ -21,7 +21,7 @@ struct Api {
     o.library = options.take("library").value_or("");
     if (auto f = options.unknown()) return f;  // before a driver is loaded for nothing
     if (auto f = vulkan::open(index, o, &out->runtime)) return f;
-    out->kernels = gpu::spirv_modules();
+    out->kernels = gpu::spirv_modules(), out->tensor_kernels = gpu::tensor_spirv_modules();
     return {};
   }
   static const char* depends_on() {

@@ -19,7 +19,7 @@ struct Backend {
     o.library = options.take("library").value_or("");
     if (auto f = options.unknown()) return f;  // before a library is loaded for nothing
     if (auto f = webgpu::open(index, o, &out->runtime)) return f;
-    out->kernels = gpu::wgsl_modules();
+    out->kernels = gpu::wgsl_modules(), out->tensor_kernels = gpu::tensor_wgsl_modules();
     return {};
   }
   // Its libraries reach devices through Vulkan or OpenGL.

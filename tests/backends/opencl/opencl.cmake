@@ -1,10 +1,8 @@
 # The OpenCL tests: on PoCL in CI, or on whatever devices the machine has.
 target_link_libraries(opencl_counts_test PRIVATE gimbal_gpu)
-foreach(test opencl_runtime_test opencl_absent_test opencl_maps_test opencl_counts_test)
+foreach(test opencl_runtime_test opencl_absent_test opencl_counts_test)
   target_link_libraries(${test} PRIVATE gimbal_opencl_runtime)
 endforeach()
-gimbal_gpu_modules(opencl_maps_test opencl ${GIMBAL_GPU_TENSORS} tensor_)
-target_link_libraries(opencl_maps_test PRIVATE gimbal_cpu_map_variants)
 gpu_mutants(opencl_mutants_test opencl few)
 target_link_libraries(opencl_mutants_test PRIVATE gimbal_gpu gimbal_opencl_runtime)
 gimbal_gpu_modules(opencl_runtime_test opencl ${CMAKE_CURRENT_SOURCE_DIR}/gpu/examples/kernels.def example_)

@@ -3,8 +3,6 @@
 gimbal_gpu_modules(vulkan_test spirv ${CMAKE_CURRENT_SOURCE_DIR}/gpu/examples/kernels.def example_)
 gimbal_gpu_modules(vulkan_test spirv ${CMAKE_CURRENT_SOURCE_DIR}/gpu/toy/kernels.def toy_)
 gimbal_gpu_modules(vulkan_test spirv ${CMAKE_CURRENT_SOURCE_DIR}/gpu/rounding/kernels.def rounding_)
-gimbal_gpu_modules(vulkan_maps_test spirv ${GIMBAL_GPU_TENSORS} tensor_)
-target_link_libraries(vulkan_maps_test PRIVATE gimbal_vulkan_runtime gimbal_cpu_map_variants)
 gpu_mutants(vulkan_mutants_test spirv few)
 target_link_libraries(vulkan_mutants_test PRIVATE gimbal_gpu gimbal_vulkan_runtime)
 target_compile_options(vulkan_test PRIVATE -Wno-missing-field-initializers)

@@ -2,17 +2,15 @@
 # driver the executables run by themselves.
 gimbal_gpu_modules(webgpu_runtime_test wgsl ${CMAKE_CURRENT_SOURCE_DIR}/gpu/examples/kernels.def example_)
 gimbal_gpu_modules(webgpu_runtime_test wgsl ${CMAKE_CURRENT_SOURCE_DIR}/gpu/rounding/kernels.def rounding_)
-gimbal_gpu_modules(webgpu_maps_test wgsl ${GIMBAL_GPU_TENSORS} tensor_)
-target_link_libraries(webgpu_maps_test PRIVATE gimbal_cpu_map_variants)
 gpu_mutants(webgpu_mutants_test wgsl few)
 target_link_libraries(webgpu_mutants_test PRIVATE gimbal_gpu)
 target_link_libraries(webgpu_counts_test PRIVATE gimbal_gpu)
-foreach(test webgpu_runtime_test webgpu_absent_test webgpu_maps_test webgpu_mutants_test webgpu_counts_test)
+foreach(test webgpu_runtime_test webgpu_absent_test webgpu_mutants_test webgpu_counts_test)
   target_link_libraries(${test} PRIVATE gimbal_webgpu_runtime)
 endforeach()
 
 set(webgpu_rig ${CMAKE_SOURCE_DIR}/build/webgpu-rig)
-foreach(test webgpu_runtime_test webgpu_absent_test webgpu_kernels_test webgpu_models_test webgpu_maps_test webgpu_mutants_test
+foreach(test webgpu_runtime_test webgpu_absent_test webgpu_kernels_test webgpu_models_test webgpu_tensors_test webgpu_mutants_test
              webgpu_counts_test webgpu_program_test)
   # The last silences lavapipe, which looks for windows.
   set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT

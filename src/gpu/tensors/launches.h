@@ -1,0 +1,27 @@
+// The launches of the tensor library's ops.
+#pragma once
+#include "gpu/launches.h"
+
+namespace gimbal::gpu {
+
+void plan_map(OpPlan&);
+void plan_map_int(OpPlan&);
+void plan_cast(OpPlan&);
+void plan_assign(OpPlan&);
+void plan_select(OpPlan&);
+void plan_gather(OpPlan&);
+void plan_scatter(OpPlan&);
+void plan_check_ids(OpPlan&);
+void plan_reduce(OpPlan&);
+void plan_reduce_int(OpPlan&);
+void plan_softmax(OpPlan&);
+void plan_normalize(OpPlan&);
+void plan_cumsum(OpPlan&);
+void plan_cumsum_int(OpPlan&);
+void plan_tensor_order(OpPlan&);
+void plan_product(OpPlan&);
+void plan_conv(OpPlan&);
+void plan_resample(OpPlan&);
+void plan_random(OpPlan&);
+
+}  // namespace gimbal::gpu
