@@ -58,9 +58,11 @@ Result<std::vector<std::byte>> ModelSource::read(const StoredTensor& tensor) con
 
 Status ModelSource::join(const ModelSource& other, const Adapter& as) {
   auto reader = std::make_shared<JoinedReader>(reader_, tensors_, other.reader_);
-  for (const StoredTensor& t : other.tensors_)
-    if (!reader->add(t, std::string(t.name) + as.suffix))
-      return Error{Code::Malformed, format("{}: duplicate tensor {}", other.path(), quoted(t.name)), ""};
+  for (const StoredTensor& t : other.tensors_) {
+    const std::string name = std::string(t.name) + as.suffix;
+    if (!reader->add(t, name))
+      return Error{Code::Malformed, format("{}: duplicate tensor {}", other.path(), quoted(name)), ""};
+  }
   TensorTable& all = reader->tensors();
   if (auto ok = other.tensors_.readable(); !ok) all.unreadable(ok.error());
   all.add(as);

@@ -64,6 +64,7 @@ const Reasons kRunOptions = {
     {"hidden", "embed"},
     {"logits", "embed"},
     {"states", "draft"},
+    {"state_layers", "draft"},
     {"keep_inputs", "absent: engine-internal, of importance matrices"},
     {"interruptible", "absent: engine-internal, of picture encoders"},
     {"arch", "draft"},

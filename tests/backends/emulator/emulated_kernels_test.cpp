@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <span>
 
 #include "gpu/kernels_checks.h"
 
@@ -39,10 +40,16 @@ TEST(EmulatedTable, HasARowForAllThatTheCpuComputes) {
     std::set<Key> all;
     for (size_t i = 0; i < d.kernel_count(); i++) {
       const gimbal_kernel_info& r = d.kernel(i);
-      Key key = {r.op, r.params};
-      for (const gimbal_operand& in : r.in) key.insert(key.end(), {in.dtypes, in.layout, in.strided});
-      for (const gimbal_operand& out : r.out) key.insert(key.end(), {out.dtypes, out.layout, out.strided});
-      all.insert(key);
+      // A row may be for several formats of weights.
+      for (DType t : kAllDTypes) {
+        const bool any = r.in[0].dtypes == 0;
+        if (!any && !(r.in[0].dtypes & set_of(t))) continue;
+        Key key = {r.op, r.params, any ? 0 : set_of(t), r.in[0].layout, r.in[0].strided};
+        for (const gimbal_operand& in : std::span(r.in).subspan(1))
+          key.insert(key.end(), {in.dtypes, in.layout, in.strided});
+        for (const gimbal_operand& out : r.out) key.insert(key.end(), {out.dtypes, out.layout, out.strided});
+        all.insert(key);
+      }
     }
     return all;
   };
