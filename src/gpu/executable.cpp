@@ -1,7 +1,6 @@
 #include "gpu/executable.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/format.h"
 #include "device/values.h"
@@ -96,45 +95,6 @@ Failure Executable::resolve(const Place& at, DeviceBuffer* const* slots, size_t 
   return {};
 }
 
-// Two operands may be parts of one buffer, even the same, and WebGPU binds no range twice: the ranges that
-// overlap become one, of the result or of the first, and the kernel's arguments name it for the others. The
-// arguments begin as in gpu/tensors/kernels/operands.inc.
-static void share_bindings(Launch& l, const Binding* nothing) {
-  constexpr uint32_t kInputs = 3, kResult = 4;
-  struct {
-    uint32_t count, units, operand[kInputs][2], result_shift;
-  } p;
-  static_assert(sizeof p <= kMaxParamBytes);
-  std::memcpy(&p, l.params, sizeof p);
-  const Binding before[] = {l.binding[0], l.binding[1], l.binding[2], l.binding[3], l.binding[4]};
-  auto overlap = [](const Binding& a, const Binding& b) {
-    return a.buffer == b.buffer && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
-  };
-  // A union may reach what was apart from both: until nothing changes.
-  uint32_t from[] = {0, 1, 2, 3, 4};
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (uint32_t to : {kResult, 0u, 1u})
-      for (uint32_t i = 0; i < kInputs; i++) {
-        if (i == to || from[i] != i || from[to] != to || (to < kInputs && to > i)) continue;
-        Binding &a = l.binding[to], &b = l.binding[i];
-        if (!overlap(a, b)) continue;
-        const uint64_t end = std::max(a.offset + a.bytes, b.offset + b.bytes);
-        a.offset = std::min(a.offset, b.offset), a.bytes = end - a.offset;
-        for (uint32_t& f : from)
-          if (f == i) f = to;
-        changed = true;
-      }
-  }
-  for (uint32_t i = 0; i < kInputs; i++) {
-    p.operand[i][0] = from[i];
-    p.operand[i][1] = uint32_t((before[i].offset - l.binding[from[i]].offset) / 4);
-    if (from[i] != i) l.binding[i] = nothing[i];
-  }
-  p.result_shift = uint32_t((before[kResult].offset - l.binding[kResult].offset) / 4);
-  std::memcpy(l.params, &p, sizeof p);
-}
-
 Failure Executable::recording(Runtime& runtime, DeviceBuffer* const* slots, size_t n, Binding nothing,
                               Binding step, Counters& counters, Recording** out) {
   for (const Recorded& r : recorded_)
@@ -155,7 +115,7 @@ Failure Executable::recording(Runtime& runtime, DeviceBuffer* const* slots, size
       if (planned.place[i].slot == Place::kNothing) continue;
       if (Failure f = resolve(planned.place[i], slots, n, &l.binding[i])) return f;
     }
-    if (planned.shares) share_bindings(l, nothing_of);
+    if (planned.rebind) planned.rebind(l, nothing_of);
     bound.push_back(l);
   }
   Recorded fresh{{slots, slots + n}, nullptr};

@@ -28,7 +28,9 @@ struct PlannedLaunch {
   uint8_t params[kMaxParamBytes] = {};
   uint32_t groups[3] = {1, 1, 1};
   bool after_all = false;  // reads the output of earlier launches of this op
-  bool shares = false;     // operands may overlap: see share_bindings()
+  // Changes the bindings once their buffers are known; `nothing`: unused ranges, one for each. Null: they
+  // stay.
+  void (*rebind)(Launch&, const Binding* nothing) = nullptr;
 };
 
 // A device's limits per launch.

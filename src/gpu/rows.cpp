@@ -1,7 +1,7 @@
 #include "gpu/rows.h"
 
 #include "device/claims.h"
-#include "gpu/tensors/rows.h"
+#include "gpu/tensors/launches.h"
 #include "ops/op.h"
 #include "tensor/format.h"
 

@@ -63,16 +63,8 @@ struct Pair {
     RunOptions of_head = o;
     of_head.arch = head.arch, of_head.sequences = 2;
     o.drafts = 7, o.state_layers = head.layers;
-    model = load(target, o), drafts = load(file, of_head);
+    model = load_on(*device, target, o), drafts = load_on(*device, file, of_head);
     if (drafts) drafter = *NextnDrafter::create(*drafts, head.tokens, head.arch->name);
-  }
-  std::unique_ptr<Model> load(const ModelSource& from, const RunOptions& o) {
-    auto plan = make_model_plan(from, *device, o);
-    EXPECT_TRUE(plan) << plan.error().message;
-    if (!plan) return nullptr;
-    auto made = Model::load(std::move(*plan), from);
-    EXPECT_TRUE(made) << made.error().message;
-    return made ? std::move(*made) : nullptr;
   }
   ModelSource target, file;
   std::unique_ptr<Device> device;
@@ -148,7 +140,7 @@ TEST(DraftHeads, NeverChangeAText) {
     ASSERT_TRUE(p.model && p.drafter);
     RunOptions without;
     without.context = 200, without.batch = 64;
-    const auto bare = p.load(p.target, without);
+    const auto bare = load_on(*p.device, p.target, without);
     ASSERT_TRUE(bare);
     auto session = *Session::create(*p.model), plain = *Session::create(*bare);
     Drafting drafting(std::move(p.drafter), Drafting::Length::Most);

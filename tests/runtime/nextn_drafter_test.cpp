@@ -28,17 +28,9 @@ struct Pair {
     o.drafts = 7, o.states = true;
     of_layer.states = true, of_layer.arch = nextn_of(file);
     EXPECT_TRUE(of_layer.arch);
-    model = load(o);
-    layer = load(of_layer);
+    model = load_on(*device, file, o);
+    layer = load_on(*device, file, of_layer);
     if (layer) drafter = std::move(*NextnDrafter::create(*layer));
-  }
-  std::unique_ptr<Model> load(const RunOptions& o) {
-    auto plan = make_model_plan(file, *device, o);
-    EXPECT_TRUE(plan) << plan.error().message;
-    if (!plan) return nullptr;
-    auto made = Model::load(std::move(*plan), file);
-    EXPECT_TRUE(made) << made.error().message;
-    return made ? std::move(*made) : nullptr;
   }
   ModelSource file;
   std::unique_ptr<Device> device;
@@ -190,14 +182,14 @@ TEST(NextnDrafter, BatchesSayWhatIsMissing) {
   EXPECT_TRUE(no_state) << "the model has states";
   RunOptions without;
   without.context = without.batch = 16;
-  const auto plain = p.load(without);
+  const auto plain = load_on(*p.device, p.file, without);
   auto t = *plain->new_sequence();
   auto refused = plain->forward({{{t.get(), 1, 0, {}}}, 0, true});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::Usage);
   RunOptions of_other = without;
   of_other.states = true, of_other.arch = nextn_of(p.file);
-  const auto layer = p.load(of_other);
+  const auto layer = load_on(*p.device, p.file, of_other);
   auto u = *layer->new_sequence();
   refused = layer->forward({{{u.get(), 1, 0, {}}}, 0});
   ASSERT_FALSE(refused);

@@ -42,6 +42,16 @@ inline Result<std::unique_ptr<Model>> load_placed(const ModelSource& file,
   return Model::load(std::move(*b), file);
 }
 
+// On one device; nullptr, and a failure of the test, if it cannot be loaded.
+inline std::unique_ptr<Model> load_on(Device& device, const ModelSource& file, const RunOptions& run) {
+  auto plan = make_model_plan(file, device, run);
+  EXPECT_TRUE(plan) << plan.error().message;
+  if (!plan) return nullptr;
+  auto made = Model::load(std::move(*plan), file);
+  EXPECT_TRUE(made) << made.error().message;
+  return made ? std::move(*made) : nullptr;
+}
+
 // Logits of every token, from a session of its own that gets `split` tokens at a time (0: all at once).
 inline std::vector<float> logits_of(Model& model, std::span<const int32_t> tokens, size_t split = 0) {
   std::vector<float> all;

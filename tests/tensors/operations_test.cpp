@@ -11,7 +11,7 @@
 #include "device/tensor_claims.h"
 #include "discovery/registry.h"
 #include "engine/backend_places.h"
-#include "gpu/tensors/rows.h"
+#include "gpu/tensors/launches.h"
 #include "ops/maps.h"
 #include "ops/op_def.h"
 

@@ -14,7 +14,7 @@
 #include "apps/options/grammar_options.h"
 #include "apps/options/picture_options.h"
 #include "apps/options/prefix_store_options.h"
-#include "apps/options/template_options.h"
+#include "apps/options/reasoning_options.h"
 #include "apps/options/text_options.h"
 #include "apps/reports/prompt_progress.h"
 #include "apps/reports/run_report.h"
@@ -62,15 +62,7 @@ class Run final : public Command {
            chat_);
     a.flag("--raw", "no template: the model continues the text", raw_);
     a.text("-s,--system", "TEXT", "the system prompt of a chat", system_);
-    a.one_of(
-        "--think",
-        "thinking before the answer: show it dimmed (or on), hide it, or turn it off; by default the chat "
-        "template decides",
-        think_, {"show", "hide", "on", "off"});
-    template_.declare(a);
-    a.whole("--reasoning-budget", "N",
-            "the most tokens that a model thinks; then it must answer; -1: no limit (default)",
-            text_.settings.reasoning.tokens, -1, INT_MAX);
+    reasoning_.declare_for_chat(a);
     a.one_of("--ctx-shift", "on: a full context drops the oldest questions; off: it is an error", ctx_shift_,
              {"on", "off"});
     a.one_of("--repeat-guard",
@@ -217,7 +209,7 @@ class Run final : public Command {
   }
 
   ChatSettings chat_settings() const {
-    return {text_.settings,     system_.value_or(""), of_template_,          think_ != "hide",
+    return {text_.settings,     system_.value_or(""), of_template_,          reasoning_.shown(),
             ctx_shift_ == "on", parse_special_,       text_.stats,           quiet,
             prompt_cache_,      prefix_store_.get(),  repeat_guard_ == "on", !no_wrap_};
   }
@@ -256,8 +248,9 @@ class Run final : public Command {
     if (auto ok = certificate_.check(); !ok) return ok;
     if (auto ok = grammar_.read(); !ok) return ok;
     text_.settings.certify = certificate_.given();
-    if (grammar_.given()) think_ = "off";  // it is the answer that must match
-    auto of_template = template_.settings(think_.empty() ? std::nullopt : std::optional(think_ != "off"));
+    if (grammar_.given()) reasoning_.refuse();  // it is the answer that must match
+    text_.settings.reasoning.tokens = reasoning_.budget();
+    auto of_template = reasoning_.of_template();
     if (!of_template) return of_template.error();
     of_template_ = std::move(*of_template);
     text_.settings.logprobs = logprobs_.value_or(-1);
@@ -325,9 +318,9 @@ class Run final : public Command {
   std::optional<int> logprobs_;
   std::optional<std::string> tokens_, prompt_, system_, prompt_cache_, draft_;
   bool chat_ = false, raw_ = false, parse_special_ = false, no_wrap_ = false;
-  TemplateOptions template_;
+  ReasoningOptions reasoning_;
   TemplateSettings of_template_;
-  std::string think_, ctx_shift_ = "on", repeat_guard_ = "on";
+  std::string ctx_shift_ = "on", repeat_guard_ = "on";
   TextOptions text_;
   PictureOptions pictures_;
   GrammarOptions grammar_;

@@ -9,8 +9,8 @@
 #include "apps/options/library_options.h"
 #include "apps/options/model_sections.h"
 #include "apps/options/prefix_store_options.h"
+#include "apps/options/reasoning_options.h"
 #include "apps/options/serving_options.h"
-#include "apps/options/template_options.h"
 #include "apps/reports/backends_json.h"
 #include "apps/serving/http_service.h"
 #include "apps/serving/model_loading.h"
@@ -82,18 +82,7 @@ class Serve final : public Command {
            "let clients save the states of slots in files of this folder, and restore them (POST /slots/N)",
            slot_save_path_);
     prefixes_.declare(a);
-    a.whole("--reasoning-budget", "N",
-            "the most tokens that a model thinks, where a request does not say; -1: no limit (default)",
-            reasoning_budget_, -1, INT_MAX);
-    a.one_of(
-        "--think",
-        "thinking before the answer, where a request does not say (default auto: the chat template decides)",
-        think_, {"on", "off", "auto"});
-    a.one_of("--reasoning-format",
-             "the reasoning in answers of /v1/chat/completions, where a request does not say: apart from the "
-             "text (default auto), or none: in the text, between <think> and </think>",
-             reasoning_format_, {"auto", "deepseek", "none"});
-    template_.declare(a);
+    reasoning_.declare_for_requests(a);
     certificates_.declare(a);
     gimbal::declare(a, load_);
     gimbal::declare(a, engine_, Needs::Texts);
@@ -111,7 +100,7 @@ class Serve final : public Command {
                                                     {"--slot-save-path", slot_save_path_.has_value()}});
           !ok)
         return ok.error();
-    auto of_template = template_.settings(think_ == "auto" ? std::nullopt : std::optional(think_ == "on"));
+    auto of_template = reasoning_.of_template();
     if (!of_template) return of_template.error();
     auto settings =
         ServedSettings::read(engine_, load_, workers_, sections_, std::max(1, int(models_.size())), quiet);
@@ -145,9 +134,9 @@ class Serve final : public Command {
                      format("[model.{}]: this server has no model of this name", gimbal::quoted(s.model)),
                      "`gimbal list` shows names; a file has its name without .gguf"};
     api::Services services{**models, GIMBAL_VERSION, backends_text};
-    services.reasoning_budget = reasoning_budget_;
+    services.reasoning_budget = reasoning_.budget();
     services.template_settings = std::move(*of_template);
-    services.keeps_reasoning = reasoning_format_ == "none";
+    services.keeps_reasoning = reasoning_.in_text();
     if (slot_save_path_) services.slot_save_path = *slot_save_path_, services.slots.keep_texts();
     services.pages = *pages;
     services.reload_backends = [&] { return reload_backends(**models); };
@@ -221,9 +210,7 @@ class Serve final : public Command {
   ModelSections sections_;
   std::optional<std::string> slot_save_path_;
   PrefixStoreOptions prefixes_;
-  int reasoning_budget_ = -1;
-  std::string think_ = "auto", reasoning_format_ = "auto";
-  TemplateOptions template_;
+  ReasoningOptions reasoning_;
   HttpOptions http_;
   ServedCertificateOptions certificates_;
   LoadOptions load_;

@@ -1,6 +1,7 @@
 #include "gpu/tensors/launch.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/format.h"
 
@@ -9,7 +10,42 @@ namespace {
 
 constexpr uint64_t kLanes = 64, kRowOfGroups = 65535;  // as UNIT in kernels/operands.inc
 constexpr uint64_t kBindingStart = 256;                // of every device, and of elements of every size
-enum { kBindingOfFacts = 3, kBindingOfResult = 4 };
+enum { kInputs = 3, kBindingOfFacts = kInputs, kBindingOfResult, kBindings };
+
+// Two operands may be parts of one buffer, even the same, and WebGPU binds no range twice. Ranges that
+// overlap become one, of the result or of the first of them, and the kernel's arguments name it for the
+// others.
+void share_bindings(Launch& l, const Binding* nothing) {
+  map_params p;
+  std::memcpy(&p, l.params, sizeof p);
+  Binding before[kBindings];
+  std::copy_n(l.binding, kBindings, before);
+  auto overlap = [](const Binding& a, const Binding& b) {
+    return a.buffer == b.buffer && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+  };
+  // A merged range may overlap one that neither part did, so this repeats until nothing changes.
+  uint32_t from[] = {0, 1, 2, kBindingOfFacts, kBindingOfResult};
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (uint32_t to : {uint32_t(kBindingOfResult), 0u, 1u})
+      for (uint32_t i = 0; i < kInputs; i++) {
+        if (i == to || from[i] != i || from[to] != to || (to < kInputs && to > i)) continue;
+        Binding &a = l.binding[to], &b = l.binding[i];
+        if (!overlap(a, b)) continue;
+        const uint64_t end = std::max(a.offset + a.bytes, b.offset + b.bytes);
+        a.offset = std::min(a.offset, b.offset), a.bytes = end - a.offset;
+        for (uint32_t& f : from)
+          if (f == i) f = to;
+        changed = true;
+      }
+  }
+  auto shift = [&](uint32_t i) { return uint32_t((before[i].offset - l.binding[from[i]].offset) / 4); };
+  p.a_from = from[0], p.b_from = from[1], p.c_from = from[2];
+  p.a_shift = shift(0), p.b_shift = shift(1), p.c_shift = shift(2), p.y_shift = shift(kBindingOfResult);
+  for (uint32_t i = 0; i < kInputs; i++)
+    if (from[i] != i) l.binding[i] = nothing[i];
+  std::memcpy(l.params, &p, sizeof p);
+}
 
 }  // namespace
 
@@ -52,7 +88,7 @@ uint32_t format_number(DType t) {
 }
 
 TensorLaunch::TensorLaunch(OpPlan& plan, const char* kernel) : plan_(plan) {
-  launch_.kernel = kernel, launch_.shares = true, launch_.bindings = kBindingOfResult + 1;
+  launch_.kernel = kernel, launch_.rebind = share_bindings, launch_.bindings = kBindings;
   p_.a_from = 0, p_.b_from = 1, p_.c_from = 2;
 }
 

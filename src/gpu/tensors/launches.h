@@ -1,8 +1,13 @@
-// The launches of the tensor library's ops.
+// The tensor library's ops on GPUs: their rows in the table of a backend, and their launches.
 #pragma once
+#include <string>
+
 #include "gpu/launches.h"
+#include "gpu/rows.h"
 
 namespace gimbal::gpu {
+
+void add_tensor_rows(Rows&, const std::string& backend);
 
 void plan_map(OpPlan&);
 void plan_map_int(OpPlan&);

@@ -1,5 +1,3 @@
-#include "gpu/tensors/rows.h"
-
 #include "device/tensor_claims.h"
 #include "gpu/tensors/launches.h"
 
