@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draft heads beside llama.cpp's: what it guesses with tiny heads for tiny models, all with plain weights (plain_weights.py).
+"""Draft heads beside llama.cpp's: its drafts by tiny heads for tiny models, all with plain weights (plain_weights.py).
 
   scripts/oracle/draft_heads.py           writes tests/data/peer/draft_heads/<name>.json, for draft_heads_test
   scripts/oracle/draft_heads.py eagle3    this one

@@ -64,7 +64,8 @@ Result<std::unique_ptr<FilePages>> FilePages::open(const InputFile& file, const 
                  ""};
   p->data_ = static_cast<std::byte*>(data);
 #ifdef MADV_NOHUGEPAGE
-  madvise(data, size_t(p->reserved_), MADV_NOHUGEPAGE);  // one would bring pages that nobody asked for
+  madvise(data, size_t(p->reserved_),
+          MADV_NOHUGEPAGE);  // a huge page would take memory for pages without a holder
 #endif
   p->holders_.assign(size_t(pages), 0);
   return p;
@@ -82,7 +83,7 @@ Status FilePages::read(Range r) {
     const ssize_t n = pread(fd_, data_ + at, size_t(direct_ ? wanted : expected), off_t(at));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return failed(path_, at, expected, strerror(errno));
-    // A read past the page cache goes on at a page only. A shorter one means the end of the file.
+    // A direct read continues at a page only. A shorter one means the end of the file.
     const uint64_t got = uint64_t(n) >= expected ? expected
                          : direct_               ? uint64_t(n) / 4096 * 4096
                                                  : uint64_t(n);

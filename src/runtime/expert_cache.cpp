@@ -8,7 +8,7 @@
 namespace gimbal {
 namespace {
 
-// As the kernels read a route: what is no expert's number is the first expert.
+// As the kernels read a route: a number that no expert has means the first expert.
 int32_t expert_of(float route, int experts) {
   return route > 0 && route < float(experts) ? int32_t(route) : 0;
 }

@@ -117,7 +117,7 @@ std::string page(const Device& d) {
          "rules.\n\n"
          "Every kernel has a form for each instruction set of the CPU, with the same bits. The column GPU is "
          "for Vulkan, OpenCL,\n"
-         "WebGPU and the emulator; what it lacks is an error with its reason.\n\n"
+         "WebGPU and the emulator. Other operations give an error there, with the reason.\n\n"
          "Formats: floats are f16, bf16, f32 and f64; integers u8, i16, i32, u32 and i64; all numbers are "
          "these with bool, and with i8, u16, u64\n"
          "and f8, which are stored only; blocks are the quantized formats of weights but i2_s.\n\n"

@@ -72,7 +72,7 @@ std::string speed_line(const ExpertSpeed& s) {
       s.direct ? "" : " through the page cache, which the file system does not let us avoid", s.evenly);
 }
 
-// What a model with experts on disk read, in all its steps.
+// The reads of a model with experts on disk, in all its steps.
 static void add_expert_counts(Table& t, const Model& m) {
   for (size_t i = 0; i < m.plan().stages.size(); i++) {
     if (!m.plan().stages[i].reads_experts()) continue;
