@@ -1,5 +1,6 @@
 // A conversation is a tree of turns: an edited question or a second answer is a branch beside the first one. What is shown
 // is the path that follows `chosen` from the root. Pure functions; a changed conversation is a new object.
+import { kNumbers, type NumberName } from './settings_fields';
 
 export type Role = 'user' | 'assistant' | 'tool';
 export type State = 'writing' | 'done' | 'stopped' | 'cut' | 'failed';
@@ -31,10 +32,8 @@ export interface Turn {
   writingMs?: number; // from the first token to the end
 }
 
-export interface Settings {
+export interface Settings extends Partial<Record<NumberName, number>> {
   system: string;
-  temperature?: number; top_p?: number; top_k?: number; min_p?: number; typical_p?: number; repeat_penalty?: number;
-  frequency_penalty?: number; presence_penalty?: number; seed?: number; max_tokens?: number;
   stop: string; // one to a line
   reasoning_effort: string; // '' leaves it to the model
   tools: string; // JSON, as OpenAI has it; '' for none
@@ -169,8 +168,6 @@ function readConversation(x: unknown): Conversation | undefined {
   }
   return { id: newId(), title: text(c.title, 200) || 'Imported', changed: whole(c.changed) ?? Date.now(), model: text(c.model, 200), settings, turns, chosen };
 }
-
-export const kNumbers = ['temperature', 'top_p', 'top_k', 'min_p', 'typical_p', 'repeat_penalty', 'frequency_penalty', 'presence_penalty', 'seed', 'max_tokens'] as const;
 
 export const toFile = (all: Conversation[]) => JSON.stringify({ format: 'gimbal-conversations', version: 1, conversations: all }, null, 1);
 

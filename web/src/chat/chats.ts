@@ -1,6 +1,7 @@
 // The conversations of this browser and the answers that are being written, for whoever shows them.
 import { ApiError, chat, models, type Event } from '../api';
-import { type Attachment, type Conversation, choose, fromFile, kNumbers, messages, newConversation, newId, path, plainSettings, type Settings, type Turn, withTurn } from '../conversation';
+import { type Attachment, type Conversation, choose, fromFile, messages, newConversation, newId, path, plainSettings, type Settings, type Turn, withTurn } from '../conversation';
+import { kNumbers } from '../settings_fields';
 import { forget, keepPartial, loadAll, remember, remembered, save } from '../store';
 
 const kDrawMs = 50, kSaveMs = 400;
