@@ -99,7 +99,7 @@ def add_package(wheel, records, folder, plugins):
     add(wheel, records, "gimbal/bin/gimbal", stripped(os.path.join(folder, "gimbal")), program=True)
     for name in plugins:
         file = f"libgimbal-backend-{name}.so"
-        add(wheel, records, f"gimbal/backends/{file}", stripped(os.path.join(folder, file)))
+        add(wheel, records, f"gimbal/{file}", stripped(os.path.join(folder, file)))
 
 
 def add_info(wheel, records):

@@ -15,7 +15,6 @@ from ._reports import Explanation, Plan, Receipt
 from ._tokenizer import Tokenizer
 
 _DEVICE, _MODEL = frozenset(_gimbal.device_settings()), frozenset(_gimbal.model_settings())
-_PLUGINS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "backends")
 
 
 def _adapters(lora):
@@ -43,7 +42,6 @@ def _options(device, settings):
             engine["device"] = int(number)
     if "lora" in model:
         model["lora"] = _adapters(model["lora"])
-    engine.setdefault("plugin_folders", [_PLUGINS] if os.path.isdir(_PLUGINS) else [])
     return json.dumps(engine), json.dumps(model)
 
 

@@ -1,4 +1,4 @@
-"""The command `gimbal` of the wheel: the program that lies in it, with the plugins beside it."""
+"""The command `gimbal` of the wheel: the program that lies in it, and the plugins beside the module."""
 
 import os
 import sys
@@ -16,10 +16,7 @@ def program_path():
 
 def environment():
     """This process's, in which the program finds the wheel's plugins."""
-    plugins = os.path.join(HERE, "backends")
-    if not os.path.isdir(plugins):
-        return dict(os.environ)
-    return {**os.environ, "GIMBAL_BACKEND_PATH": os.pathsep.join(filter(None, (plugins, os.environ.get("GIMBAL_BACKEND_PATH"))))}
+    return {**os.environ, "GIMBAL_BACKEND_PATH": os.pathsep.join(filter(None, (HERE, os.environ.get("GIMBAL_BACKEND_PATH"))))}
 
 
 def main():

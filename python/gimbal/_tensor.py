@@ -322,8 +322,10 @@ def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None
 
 @_method
 def __dlpack_device__(self):
-    """(1, 0): the CPU."""
-    return 1, 0
+    """(1, 0): the CPU. Tensors of other devices are not exported."""
+    if self.queue.location.startswith("cpu:"):
+        return 1, 0
+    raise BufferError(f'the tensor is on {self.queue.location}, not in the host\'s memory; copy it with .to("cpu")')
 
 
 @_method
@@ -332,10 +334,16 @@ def tobytes(self):
     return _gimbal.tobytes(self)
 
 
+def on_host(x):
+    """The tensor, or its copy in the host's memory."""
+    return x if x.queue.location.startswith("cpu:") else x.to("cpu")
+
+
 @_method
 def tolist(self):
-    """Nested lists of Python's numbers."""
-    plain = self if self.dtype.name in ("f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool") else self.to("f64")
+    """Nested lists of Python's numbers, copied from the device."""
+    x = on_host(self)
+    plain = x if x.dtype.name in ("f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool") else x.to("f64")
     return memoryview(plain.contiguous()).tolist()
 
 

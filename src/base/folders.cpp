@@ -1,5 +1,8 @@
 #include "base/folders.h"
 
+#include <dlfcn.h>
+#include <link.h>
+
 #include <cstdlib>
 #include <filesystem>
 
@@ -25,6 +28,15 @@ std::string environment_variable(const char* name) {
 std::string program_path() {
   std::error_code e;
   return std::filesystem::read_symlink("/proc/self/exe", e).string();
+}
+
+std::string library_path() {
+  Dl_info here{};
+  void* map = nullptr;
+  if (!dladdr1(reinterpret_cast<const void*>(&library_path), &here, &map, RTLD_DL_LINKMAP)) return "";
+  // The program itself has no name here. (`here` has its argv[0], which may name any other file.)
+  std::error_code e;
+  return std::filesystem::canonical(static_cast<const link_map*>(map)->l_name, e).string();
 }
 
 std::string cache_folder() { return in_user_cache("gimbal"); }

@@ -18,5 +18,7 @@ std::string hub_home_folder();
 
 // The file of this program; empty where the system does not tell it.
 std::string program_path();
+// The library that holds this code, such as libgimbal.so or a Python module; empty if the program does.
+std::string library_path();
 
 }  // namespace gimbal

@@ -26,6 +26,10 @@ BackendPlaces backend_places() {
     places.folders.push_back(program.parent_path().string());
     places.folders.push_back((program.parent_path() / GIMBAL_PLUGIN_FOLDER).lexically_normal().string());
   }
+  if (const fs::path library = library_path(); !library.empty()) {
+    places.folders.push_back(library.parent_path().string());
+    places.folders.push_back((library.parent_path() / "gimbal").string());
+  }
   if (const std::string cache = cache_folder(); !cache.empty())
     places.cache_file = cache + "/backends.json", places.answers_file = cache + "/answers.json";
   return places;

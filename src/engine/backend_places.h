@@ -5,8 +5,8 @@
 
 namespace gimbal {
 
-// Plugins: the folders of GIMBAL_BACKEND_PATH (separated by colons), the program's own folder, and
-// lib/gimbal beside it.
+// Plugins: the folders of GIMBAL_BACKEND_PATH (separated by colons), the program's own folder, lib/gimbal
+// beside it and, if this code is part of a library, the library's folder and gimbal in it.
 BackendPlaces backend_places();
 
 }  // namespace gimbal

@@ -1,9 +1,5 @@
 // The C interface: errors, cancelling, engines and the loading of models.
-#include <dlfcn.h>
 
-#include <filesystem>
-
-#include "base/folders.h"
 #include "library/c_handles.h"
 
 #include <gimbal/pull.h>
@@ -42,17 +38,6 @@ bool tell(const Event& e) {
 }
 
 Error cancelled_error() { return {Code::Failed, "cancelled", "", "cancelled", "", "", "", {}}; }
-
-// Where plugins lie beside libgimbal.so; empty where this code is part of a program, which has its own place.
-std::string plugins_beside_library() {
-  Dl_info here{};
-  if (!dladdr(reinterpret_cast<const void*>(&gimbal_c_abi), &here) || !here.dli_fname) return {};
-  namespace fs = std::filesystem;
-  std::error_code failed;
-  const fs::path library = fs::canonical(here.dli_fname, failed);
-  if (failed || library == fs::canonical(gimbal::program_path(), failed)) return {};
-  return (library.parent_path() / "gimbal").string();
-}
 
 }  // namespace
 
@@ -95,8 +80,6 @@ gimbal_result gimbal_engine_new(const char* options, gimbal_engine** engine, gim
     *engine = nullptr;
     Options o;
     if (auto ok = read(options, o); !ok) return ok;
-    if (std::string beside = plugins_beside_library(); !beside.empty())
-      o.plugin_folders.push_back(std::move(beside));
     o.events = tell;
     *engine = new gimbal_engine{Engine(std::move(o))};
     return Done{};

@@ -20,6 +20,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.error
 import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -101,9 +102,18 @@ def certificates_of_server(program, model, count, options, kills, chance, home):
             i, body = job
             asked = urllib.request.Request(url + "/v1/completions", json.dumps(body).encode(),
                                            {"Content-Type": "application/json", "X-Gimbal-Certificate": "true"})
-            with urllib.request.urlopen(asked, timeout=300) as answer:
-                answer.read()
-                receipt = answer.headers["x-gimbal-receipt"]
+            for _ in range(5):
+                try:
+                    with urllib.request.urlopen(asked, timeout=300) as answer:
+                        answer.read()
+                        receipt = answer.headers["x-gimbal-receipt"]
+                    break
+                except urllib.error.HTTPError as error:
+                    # The server gives an answer up if it was alone in each of several workers that were killed.
+                    if not (kills and error.code == 500 and "the worker process was lost" in error.read().decode()):
+                        raise
+            else:
+                sys.exit("the server gave one answer up five times")
             with urllib.request.urlopen(f"{url}/v1/receipts/{receipt}", timeout=60) as answer:
                 return json.load(answer)["certificates"]
 

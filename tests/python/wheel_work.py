@@ -1,0 +1,34 @@
+"""What an installed wheel must do: wheel_work.py BACKEND... — tensors and a text on the CPU and on these backends, with the same bits."""
+
+import os
+import subprocess
+import sys
+
+import gimbal as gb
+
+assert gb.__file__.startswith(sys.prefix), gb.__file__
+
+
+def numbers(queue):
+    with gb.device(queue):
+        x = gb.tensor([[0.1 * i * (-1) ** j + j for i in range(67)] for j in range(5)])
+        sums, order = x.softmax(1) @ x.permute(1, 0), x.exp().argsort(1)
+        return sums.tolist(), order.tolist(), repr(x[:2, :3])
+
+
+def text(**where):
+    with gb.Model("default", **where) as model:
+        return "".join(model.generate("Once", max_tokens=20, greedy=True))
+
+
+cpu, story = numbers(gb.open_queue("cpu")), text(backend="cpu")
+program = subprocess.run([os.path.join(sys.prefix, "bin", "gimbal"), "run", "default", "-p", "Once", "-n", "20", "--greedy", "--raw", "--quiet"],
+                         capture_output=True, check=True, text=True)
+assert story in program.stdout, (story, program.stdout)
+for backend in sys.argv[1:]:
+    queue = gb.open_queue(backend, strict=True, allow_software=True)
+    assert queue.location == f"{backend}:0", queue
+    assert numbers(queue) == cpu, backend
+    assert text(backend=backend, strict=True, allow_software_devices=True) == story, backend
+    print(f"{backend}: {queue!r} has the CPU's bits")
+print(f"the story: {story!r}")
