@@ -14,6 +14,9 @@ std::span<const KernelCode> tensor_emulator_modules();  // of gpu/tensors/kernel
 std::span<const KernelCode> tensor_spirv_modules();
 std::span<const KernelCode> tensor_opencl_modules();
 std::span<const KernelCode> tensor_wgsl_modules();
+std::span<const KernelCode> tensor_msl_modules();
+std::span<const KernelCode> tensor_ptx_modules();
+std::span<const KernelCode> tensor_amdgcn_modules(std::string_view architecture);
 std::span<const KernelCode> spirv_modules();       // SPIR-V for Vulkan 1.2, entry point "main"
 std::span<const KernelCode> opencl_modules();      // OpenCL C 1.2 text
 std::span<const KernelCode> wgsl_modules();        // WGSL text, entry point "main"

@@ -86,6 +86,7 @@ const gpu::driver_api::Vendor vendor = {
     version_text,
     kernels_for,
     matrix_kernels_for,
+    [](const Gpu&) { return gpu::tensor_ptx_modules(); },
 };
 
 }  // namespace gimbal::cuda

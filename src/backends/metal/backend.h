@@ -14,7 +14,7 @@ struct Api {
     Options o;
     if (auto f = options.take_flag("staging", &o.staging)) return f;
     if (auto f = metal::open(index, o, &out->runtime)) return f;
-    out->kernels = gpu::msl_modules();
+    out->kernels = gpu::msl_modules(), out->tensor_kernels = gpu::tensor_msl_modules();
     return {};
   }
 };

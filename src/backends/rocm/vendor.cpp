@@ -61,7 +61,8 @@ const gpu::driver_api::Vendor vendor = {
     16,  // hipDeviceAttributeIntegrated
     version_text,
     kernels_for,
-    [](const gpu::driver_api::Gpu&) { return std::span<const gpu::KernelCode>(); },
+    [](const Gpu&) { return std::span<const gpu::KernelCode>(); },
+    [](const Gpu& gpu) { return gpu::tensor_amdgcn_modules(gpu.architecture); },
 };
 
 }  // namespace gimbal::rocm

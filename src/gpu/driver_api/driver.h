@@ -42,6 +42,8 @@ struct Vendor {
   Failure (*kernels_for)(const Gpu&, std::span<const KernelCode>*);
   // The kernels that use a device's matrix units; empty if it has none.
   std::span<const KernelCode> (*matrix_kernels_for)(const Gpu&);
+  // Those of the tensor library, for devices that kernels_for accepts.
+  std::span<const KernelCode> (*tensor_kernels_for)(const Gpu&);
 };
 
 template <class>

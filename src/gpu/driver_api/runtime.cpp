@@ -177,6 +177,7 @@ Failure open(const Vendor& v, int index, Options& options, Opened* out) {
   if (Failure e = options.take_flag("matrix", &matrix)) return e;
   if (Failure e = open_runtime(v, index, options, &gpu, &out->runtime)) return e;
   if (matrix) out->matrix_kernels = v.matrix_kernels_for(gpu);
+  out->tensor_kernels = v.tensor_kernels_for(gpu);
   return v.kernels_for(gpu, &out->kernels);
 }
 

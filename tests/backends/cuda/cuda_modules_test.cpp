@@ -25,17 +25,20 @@ std::string text_of(const KernelCode& k) {
   return {reinterpret_cast<const char*>(k.code.data()), k.code.size()};
 }
 
-// Also those for matrix units.
+// Also those for matrix units, and those of tensors.
 std::vector<KernelCode> all_modules() {
   std::vector<KernelCode> all = test::unpacked(ptx_modules());
-  for (KernelCode& k : test::unpacked(matrix_ptx_modules())) all.push_back(std::move(k));
+  for (auto more : {matrix_ptx_modules(), tensor_ptx_modules()})
+    for (KernelCode& k : test::unpacked(more)) all.push_back(std::move(k));
   return all;
 }
 
 TEST(Ptx, HasEveryKernel) {
   EXPECT_EQ(test::names_of(ptx_modules()), test::names_in_kernels_def());
   EXPECT_EQ(test::names_of(matrix_ptx_modules()), test::names_in_kernels_def("gpu/matrix/kernels.def"));
-  std::printf("%zu kernels, %zu for matrix units\n", ptx_modules().size(), matrix_ptx_modules().size());
+  EXPECT_EQ(test::names_of(tensor_ptx_modules()), test::names_in_kernels_def("gpu/tensors/kernels.def"));
+  std::printf("%zu kernels, %zu for matrix units, %zu of tensors\n", ptx_modules().size(),
+              matrix_ptx_modules().size(), tensor_ptx_modules().size());
 }
 
 TEST(Ptx, ForMatrixUnitsUsesThem) {
@@ -122,7 +125,7 @@ TEST(Ptx, IsTakenByTheAssembler) {
     taken++;
   }
   std::printf("%d kernels\n", taken);
-  EXPECT_EQ(size_t(taken), ptx_modules().size() + matrix_ptx_modules().size());
+  EXPECT_EQ(size_t(taken), all_modules().size());
 }
 
 // In builds with GIMBAL_CUDA_CUBINS, as it is set by default: for 8.0, 9.0 and 10.0.

@@ -1,6 +1,7 @@
 #include "backends/fake_driver/device.h"
 
 #include <cstdlib>
+#include <utility>
 
 namespace gimbal::test {
 namespace {
@@ -78,7 +79,7 @@ int PretendedDevice::record(Event& e, Stream& s) {
 int PretendedDevice::wait(Stream& s, Event& e) {
   if (e.capture && s.capture != e.capture) {
     if (s.capture) return kCaptureUnsupported;
-    s.capture = e.capture, s.last.clear();  // it joins the capture
+    s.capture = e.capture, s.before = std::exchange(s.last, {});  // it joins the capture
   } else if (!e.capture && s.capture) {
     return 0;  // recorded before the capture began
   }
@@ -88,7 +89,7 @@ int PretendedDevice::wait(Stream& s, Event& e) {
 
 int PretendedDevice::begin_capture(Stream& s) {
   if (s.capture) return kInvalidValue;
-  s.capture = new Graph, s.origin = true, s.last.clear();
+  s.capture = new Graph, s.origin = true, s.before = std::exchange(s.last, {});
   return 0;
 }
 
@@ -105,7 +106,8 @@ int PretendedDevice::end_capture(Stream& s, Graph** out) {
     open.insert(open.end(), g->work[i].after.begin(), g->work[i].after.end());
   }
   for (Stream* each : streams_)
-    if (each->capture == g) each->capture = nullptr, each->origin = false, each->last.clear();
+    if (each->capture == g)
+      each->capture = nullptr, each->origin = false, each->last = std::exchange(each->before, {});
   for (Event* each : events_)
     if (each->capture == g) each->capture = nullptr, each->last.clear();
   for (bool r : reached)

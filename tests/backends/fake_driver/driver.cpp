@@ -58,8 +58,8 @@ struct Function {
 };
 
 const gpu::KernelCode* emulated(const std::string& name) {
-  for (auto table : {gpu::emulator_modules(), gpu::matrix_emulator_modules(), gpu::example_emulator_modules(),
-                     gpu::rounding_emulator_modules()})
+  for (auto table : {gpu::emulator_modules(), gpu::matrix_emulator_modules(), gpu::tensor_emulator_modules(),
+                     gpu::example_emulator_modules(), gpu::rounding_emulator_modules()})
     for (const gpu::KernelCode& k : table)
       if (k.name == name) return &k;
   return nullptr;

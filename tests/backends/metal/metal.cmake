@@ -81,4 +81,7 @@ target_link_libraries(gimbal_backend_metal_pretended PUBLIC gimbal_gpu gimbal_em
 gimbal_gpu_modules(gimbal_backend_metal_pretended msl)
 metal_module_texts(texts ${GIMBAL_GPU_DEF})
 metal_texts(gimbal_backend_metal_pretended engine ${texts})
+gimbal_gpu_modules(gimbal_backend_metal_pretended msl ${GIMBAL_GPU_TENSORS} tensor_ packed)
+metal_module_texts(texts ${GIMBAL_GPU_TENSORS})
+metal_texts(gimbal_backend_metal_pretended tensor ${texts})
 set(metal_is_pretended TRUE)

@@ -6,11 +6,13 @@
 #include "device/backend_impl.h"
 
 namespace gimbal::test {
-std::span<const CompiledText> engine_texts();  // generated: metal.cmake
+std::span<const CompiledText> engine_texts();  // generated, as the next: metal.cmake
+std::span<const CompiledText> tensor_texts();
 }
 
 extern "C" const gimbal_backend* gimbal_backend_metal_pretended(void) {
   gimbal::test::know_texts(gimbal::test::engine_texts());
+  gimbal::test::know_texts(gimbal::test::tensor_texts());
   static constexpr gimbal_backend table =
       gimbal::BackendTable<gimbal::gpu::DeviceOf<gimbal::metal::Api>>::make("metal");
   return &table;
