@@ -72,7 +72,9 @@ struct ModelOptions {
   // Rows of a step that give logits: for a prompt whose log-probabilities are wanted. They cost memory of the
   // device, a vocabulary of floats each. 0: one for each sequence.
   int logit_rows = 0;
-  std::string cache_type = "f16";  // format of the KV cache: f32, f16, bf16, q8_0, q4_0
+  // Format of the KV cache: f32, f16, bf16, q8_0, q5_0, q4_1, q4_0, iq4_nl. The quantized ones need a head
+  // size that is a multiple of 32.
+  std::string cache_type = "f16";
   // Layout of the weights of a BitNet file in TL1, TL2 or I2_S, which the file does not record: the path of a
   // kernel_config.ini, or "default", "preset", "i2_s-64", "i2_s-4x1". Empty: as in published models; other
   // files are refused.

@@ -173,7 +173,7 @@ inline constexpr EngineSetting kEngineSettings[] = {
              "that ask for it); repeat for several"},
     {.field = "cache_type",
      .member = &ModelOptions::cache_type,
-     .words = "f32|f16|bf16|q8_0|q4_0",
+     .words = "f32|f16|bf16|q8_0|q5_0|q4_1|q4_0|iq4_nl",
      .of_model = true,
      .option = "--kv-type",
      .help = "format of the KV cache"},

@@ -43,7 +43,11 @@ constexpr Cache kCaches[] = {
     {DType::F16, "attention_f16", "attention_few_f16", "cache_write_f16", plan_cache_write_floats},
     {DType::BF16, "attention_bf16", "attention_few_bf16", "cache_write_bf16", plan_cache_write_floats},
     {DType::Q8_0, "attention_q8_0", "attention_few_q8_0", "cache_write_q8_0", plan_cache_write_blocks},
+    {DType::Q5_0, "attention_q5_0", "attention_few_q5_0", "cache_write_q5_0", plan_cache_write_blocks},
+    {DType::Q4_1, "attention_q4_1", "attention_few_q4_1", "cache_write_q4_1", plan_cache_write_blocks},
     {DType::Q4_0, "attention_q4_0", "attention_few_q4_0", "cache_write_q4_0", plan_cache_write_blocks},
+    {DType::IQ4_NL, "attention_iq4_nl", "attention_few_iq4_nl", "cache_write_iq4_nl",
+     plan_cache_write_blocks},
 };
 
 }  // namespace

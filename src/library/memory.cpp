@@ -6,7 +6,7 @@
 namespace gimbal::v1 {
 
 Result<MemoryEstimate> estimate_memory(const ModelShape& s) {
-  auto wrong = [](const char* field, const std::string& value, const char* limit) {
+  auto wrong = [](const char* field, const std::string& value, const std::string& limit) {
     return Error{Code::Usage, format("'{}' {} must be {}", field, value, limit),
                  "",          reason::kOutOfRange,
                  field,       value,
@@ -32,7 +32,7 @@ Result<MemoryEstimate> estimate_memory(const ModelShape& s) {
   const auto weights = dtype_named(s.weights), cache = dtype_named(s.cache_type);
   if (!weights) return wrong("weights", s.weights, "the name of a format, such as q4_0");
   if (!cache || !has(kCacheTypes, *cache))
-    return wrong("cache_type", s.cache_type, "f32, f16, bf16, q8_0 or q4_0");
+    return wrong("cache_type", s.cache_type, "one of " + names_of(kCacheTypes));
   d.weights = *weights, d.cache = *cache;
   const auto e = estimate_inference_memory(d);
   return MemoryEstimate{e.weights, e.cache, e.activations, e.step, e.output};

@@ -10,7 +10,8 @@ namespace gimbal {
 
 // The formats of a KV cache. Quantized formats store blocks of 32 values of one head at one position, so the
 // head size must be a multiple of 32.
-inline constexpr DTypeSet kCacheTypes = set_of(DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_0);
+inline constexpr DTypeSet kCacheTypes = set_of(DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q5_0,
+                                               DType::Q4_1, DType::Q4_0, DType::IQ4_NL);
 
 // Returns the shape of the output. Errors: Unsupported, with the op, the shapes found and the violated rule.
 // Caches are [hd, heads, kPagePositions, pages] in one of kCacheTypes.

@@ -127,13 +127,20 @@ constexpr int64_t packed_bytes(DType t, int64_t columns, int64_t rows) {
 
 // Caches: page after page; in a page, head after head. Keys of a head: per 16 positions, per dimension, 16
 // values (one per position). Values of a head: per position, head_dim values padded to a multiple of 16.
-// Quantized, of both: per 16 positions, per block of 32 dimensions, a tile: the 16 f16 steps, then the codes
-// of the blocks as tensor/quant/<format>.inc has them, for keys byte by byte (16 positions' first bytes, and
-// so on), for values position by position. So a vector of codes is one or two dimensions of 16 keys, or 16 or
-// 32 dimensions of one value.
+// Quantized, of both: per 16 positions, per block of 32 dimensions, a tile: the 16 f16 steps, for formats
+// with minimums the 16 f16 minimums, then the codes of the blocks as tensor/quant/<format>.inc has them, for
+// keys byte by byte (16 positions' first bytes, and so on), for values position by position. So a vector of
+// codes is one or two dimensions of 16 keys, or 16 or 32 dimensions of one value. (Q5_0 has its 4 bytes of
+// fifth bits before the 16 of the other bits.)
 constexpr int kCacheBlock = 32;
+// Halves of a block, and bytes of its codes; 0: plain numbers.
+constexpr int cache_halves(DType t) { return format_of(t).minimums ? 2 : 1; }
+constexpr int cache_code_bytes(DType t) {
+  const Format f = format_of(t);
+  return f.number == Number::Codes ? 32 * f.bytes + 16 * f.nibbles + 4 * f.bits : 0;
+}
 constexpr int64_t cache_tile_bytes(DType t) {
-  return t == DType::Q8_0 ? 16 * 34 : t == DType::Q4_0 ? 16 * 18 : 0;  // 0: plain numbers
+  return cache_code_bytes(t) ? 16 * (2 * cache_halves(t) + cache_code_bytes(t)) : 0;
 }
 constexpr int64_t cache_head_bytes(DType t, bool is_key, int64_t head_dim) {
   if (cache_tile_bytes(t))

@@ -42,15 +42,16 @@ void put_numbers(const Trial& t, const float* row, int64_t position, std::byte* 
 }
 
 void put_blocks(const Trial& t, const float* row, int64_t position, std::byte* head) {
-  const int64_t blocks = t.head_dim / packing::kCacheBlock, codes = t.type == DType::Q8_0 ? 32 : 16;
+  const int64_t blocks = t.head_dim / packing::kCacheBlock, codes = packing::cache_code_bytes(t.type),
+                halves = packing::cache_halves(t.type);
   for (int64_t b = 0; b < blocks; b++) {
-    uint8_t block[34];
-    if (t.type == DType::Q8_0) encode_q8_0(row + 32 * b, block);
-    else encode_q4_0(row + 32 * b, block);
+    uint8_t block[kMostBlockBytes];
+    encode_cached(t.type, row + 32 * b, block);
     std::byte* tile = head + (position / 16 * blocks + b) * packing::cache_tile_bytes(t.type);
-    std::memcpy(tile + 2 * (position % 16), block, 2);
+    for (int64_t h = 0; h < halves; h++) std::memcpy(tile + 32 * h + 2 * (position % 16), block + 2 * h, 2);
+    tile += 32 * halves;
     for (int64_t j = 0; j < codes; j++)
-      tile[32 + (t.is_key ? 16 * j + position % 16 : position % 16 * codes + j)] = std::byte(block[2 + j]);
+      tile[t.is_key ? 16 * j + position % 16 : position % 16 * codes + j] = std::byte(block[2 * halves + j]);
   }
 }
 

@@ -1,7 +1,6 @@
 // hot: The plain formats, those whose encoder is ggml's, and the table of the others (tensor/encode).
 #include "tensor/quant_encode.h"
 
-#include <cfloat>
 #include <cmath>
 #include <cstring>
 
@@ -13,47 +12,11 @@
 namespace gimbal {
 namespace {
 
-// Truncates to 0..top. Defined for every input: NaN gives 0,
-// values out of range are clamped.
-uint32_t code_of(float value, uint32_t top) {
-  if (value >= float(top)) return top;
-  return value > 0 ? uint32_t(value) : 0;
-}
-
-// Stores 4-bit codes in 16 bytes, the first 16 values in the low halves; `top_bits` (5-bit formats) gets the
-// fifth bits.
-void store_codes(const uint32_t* codes, uint8_t* low_bits, uint8_t* top_bits) {
-  for (int i = 0; i < 16; i++) low_bits[i] = uint8_t((codes[i] & 15) | (codes[i + 16] & 15) << 4);
-  if (!top_bits) return;
-  uint32_t top = 0;
-  for (int i = 0; i < 32; i++) top |= (codes[i] >> 4) << i;
-  std::memcpy(top_bits, &top, 4);
-}
-
-// As Q4_0: the extreme value gets code 0, so the step carries its sign and the other end loses one code.
-void encode_q5_0(const float* x, uint8_t* block) {
-  const float step = extreme_of(x, 32) / -16, per_step = inverse_of(step);
-  uint32_t codes[32];
-  for (int i = 0; i < 32; i++) codes[i] = code_of(x[i] * per_step + 16.5f, 31);
-  store_half(block, step);
-  store_codes(codes, block + 6, block + 2);
-}
-
-// Q4_1 and Q5_1: codes span the range from the smallest to the largest value.
-template <int bits>
-void encode_offset(const float* x, uint8_t* block) {
-  float low = FLT_MAX, high = -FLT_MAX;
-  for (int i = 0; i < 32; i++) {
-    if (x[i] < low) low = x[i];
-    if (x[i] > high) high = x[i];
-  }
-  constexpr uint32_t top = (1 << bits) - 1;
-  const float step = (high - low) / float(top), per_step = inverse_of(step);
-  uint32_t codes[32];
-  for (int i = 0; i < 32; i++) codes[i] = code_of((x[i] - low) * per_step + 0.5f, top);
-  store_half(block, step);
-  store_half(block + 2, low);
-  store_codes(codes, block + (bits == 5 ? 8 : 4), bits == 5 ? block + 4 : nullptr);
+void encode_q5_1(const float* x, uint8_t* block) {
+  uint8_t codes[32];
+  encode_range(x, 31, block, codes);
+  store_fifth_bits(codes, block + 4);
+  store_nibbles(codes, block + 8);
 }
 
 void encode_f32(const float* x, uint8_t* to) { std::memcpy(to, x, 4); }
@@ -114,8 +77,8 @@ PlainEncoder plain_encoder(DType type) {
     case DType::BF16: return encode_bf16;
     case DType::Q4_0: return encode_q4_0;
     case DType::Q5_0: return encode_q5_0;
-    case DType::Q4_1: return encode_offset<4>;
-    case DType::Q5_1: return encode_offset<5>;
+    case DType::Q4_1: return encode_q4_1;
+    case DType::Q5_1: return encode_q5_1;
     case DType::Q8_0: return encode_q8_0;
     default: return nullptr;
   }

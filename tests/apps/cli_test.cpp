@@ -189,7 +189,7 @@ TEST(ExitCode, UsageIsTwoAndSaysWhatWouldBeRight) {
       {{"run", "-p", "x", "--backend", "gpu"}, "one of auto, cuda"},
       {{"run", "-p", "x", "--kv-type", "q8_0"}, "blocks of 32 values"},
       {{"run", "-p", "x", "--kv-type", "q8_0"}, "choose one of: f32, f16, bf16"},
-      {{"run", "-p", "x", "--kv-type", "q5_0"}, "one of f32, f16, bf16, q8_0, q4_0"},
+      {{"run", "-p", "x", "--kv-type", "q5_1"}, "one of f32, f16, bf16, q8_0, q5_0, q4_1, q4_0, iq4_nl"},
       {{"run", "-p", "x", "--cpu-variant", "mmx"}, "baseline"},
       {{"run", "-p", "x", "--cuda-device", "0", "--backend", "cpu"}, "contradicts"},
       {{"run", "-p", "x", "--prompt"}, "prompt"},

@@ -110,7 +110,8 @@ void check_lora(ModelSetting gpu) {
 
 void check_every_cache(ModelSetting gpu) {
   const auto tokens = some_tokens(70);
-  for (DType cache : {DType::F32, DType::BF16, DType::Q8_0, DType::Q4_0})
+  for (DType cache :
+       {DType::F32, DType::BF16, DType::Q8_0, DType::Q5_0, DType::Q4_1, DType::Q4_0, DType::IQ4_NL})
     for (const char* name : {"quant/q-q8_0", "arch/llama31-ropefreqs"}) {
       const std::string m = golden_dir() + "/" + name + ".gguf";
       ModelSetting cpu = on_cpu();

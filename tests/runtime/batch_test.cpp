@@ -84,7 +84,7 @@ TEST(Batch, RandomSchedulesWithTooFewPages) {
 
 TEST(Batch, RandomSchedulesOnEveryInstructionSetWithQuantizedCaches) {
   for (const std::string& variant : cpu_variants().usable)
-    for (DType cache : {DType::Q8_0, DType::Q4_0}) {
+    for (DType cache : {DType::Q8_0, DType::Q5_0, DType::Q4_1, DType::Q4_0, DType::IQ4_NL}) {
       if (fewer_cases() && variant != cpu_variants().usable.back()) continue;
       SCOPED_TRACE(variant);
       expect_all_of_it(run({options(128, 16, cache), "threads=2\nvariant=" + variant,

@@ -1,5 +1,5 @@
-// KV caches of Q8_0 and Q4_0 in a whole model: what they take, where they are refused, and how far they move
-// the logits. The numbers of single ops are kernels_test's business, the bits same_bits_test's.
+// KV caches of blocks (Q8_0 to IQ4_NL) in a whole model: what they take, where they are refused, and how far
+// they move the logits. The numbers of single ops are kernels_test's business, the bits same_bits_test's.
 //
 // No golden file was made with a quantized cache, so the distance from the f32 cache is held against a figure
 // derived from the rounding: to first order, logits move in proportion to the error of the numbers in the
@@ -22,7 +22,7 @@
 namespace gimbal::test {
 namespace {
 
-constexpr DType kQuantized[] = {DType::Q8_0, DType::Q4_0};
+constexpr DType kQuantized[] = {DType::Q8_0, DType::Q5_0, DType::Q4_1, DType::Q4_0, DType::IQ4_NL};
 
 // Models with heads of whole blocks and float weights, which add no rounding of activations of their own.
 const char* const kFloatModels[] = {"quant/q-f16", "arch/llama31-ropefreqs"};  // heads of 64, of 32
@@ -36,8 +36,16 @@ Engine open(const std::string& model, DType cache, int sequences = 1) {
 }
 
 // The root of the mean square of what a format rounds off, of normally distributed numbers of variance 1, by
-// the formats' definitions: q8_0 has 127 steps up to the largest of 32, q4_0 has 8 steps down to it and 7
-// the other way, halves have steps of 2^-11 of the next lower power of two.
+// the formats' definitions: q8_0 has 127 steps up to the largest of 32, q4_0 has 8 (q5_0: 16) steps down to
+// it and one less the other way, q4_1 has 15 steps from the smallest to the largest, iq4_nl has the levels of
+// its table, -127 of them the largest, halves have steps of 2^-11 of the next lower power of two.
+double level_of(double share) {
+  constexpr double kLevels[] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+  double nearest = kLevels[0];
+  for (double level : kLevels)
+    if (std::fabs(share - level) < std::fabs(share - nearest)) nearest = level;
+  return nearest;
+}
 double rounding_of(DType type) {
   std::mt19937 random(7);
   std::normal_distribution<double> normal;
@@ -49,13 +57,23 @@ double rounding_of(DType type) {
       v = normal(random);
       if (std::fabs(v) > std::fabs(extreme)) extreme = v;
     }
+    const auto [low, high] = std::minmax_element(x, x + 32);
+    double fitted = 0,
+           weights = 0;  // of iq4_nl: the step that fits the levels, large values before small ones
     for (double v : x) {
-      double step = extreme / 127;
-      if (type == DType::Q4_0) step = extreme / -8;
+      const double level = level_of(v / (extreme / -127));
+      fitted += v * v * v * level, weights += v * v * level * level;
+    }
+    for (double v : x) {
+      const double half = type == DType::Q5_0 ? 16 : 8;
+      double step = extreme / 127, least = 0;
+      if (type == DType::Q4_0 || type == DType::Q5_0) step = extreme / -half;
+      if (type == DType::Q4_1) step = (*high - *low) / 15, least = *low;
       if (type == DType::F16) step = std::ldexp(1.0, std::ilogb(v) - 10);
-      double code = std::nearbyint(v / step);
-      if (type == DType::Q4_0) code = std::clamp(code, -8.0, 7.0);
-      squares += (v - code * step) * (v - code * step);
+      double code = std::nearbyint((v - least) / step);
+      if (type == DType::Q4_0 || type == DType::Q5_0) code = std::clamp(code, -half, half - 1);
+      if (type == DType::IQ4_NL) step = fitted / weights, code = level_of(v / (extreme / -127));
+      squares += std::pow(v - least - code * step, 2);
     }
   }
   return std::sqrt(squares / (32 * kBlocks));
@@ -148,7 +166,10 @@ TEST(QuantizedCache, TakesExactlyTheBytesOfItsBlocks) {
   EXPECT_EQ(c.head_dim, 64);
   EXPECT_EQ(bytes(DType::F16), values * 2);
   EXPECT_EQ(bytes(DType::Q8_0), values / 32 * 34);
+  EXPECT_EQ(bytes(DType::Q5_0), values / 32 * 22);
+  EXPECT_EQ(bytes(DType::Q4_1), values / 32 * 20);
   EXPECT_EQ(bytes(DType::Q4_0), values / 32 * 18);
+  EXPECT_EQ(bytes(DType::IQ4_NL), values / 32 * 18);
 }
 
 TEST(QuantizedCache, IsRefusedForHeadsOfNoWholeBlocksBeforeAnythingIsLoaded) {
@@ -156,12 +177,13 @@ TEST(QuantizedCache, IsRefusedForHeadsOfNoWholeBlocksBeforeAnythingIsLoaded) {
   auto device = open_device({"cpu", 0, true, "threads=1"});
   ASSERT_TRUE(file && device);
   RunOptions o;
-  for (DType cache : {DType::Q8_0, DType::Q4_0, DType::Q5_0, DType::I32}) {
+  for (DType cache :
+       {DType::Q8_0, DType::Q5_0, DType::Q4_1, DType::Q4_0, DType::IQ4_NL, DType::Q5_1, DType::I32}) {
     o.cache_type = cache;
     auto b = make_model_plan(*file, *device->device, o);
     ASSERT_FALSE(b);
     EXPECT_EQ(b.error().code, Code::Usage);
-    const bool known = cache == DType::Q8_0 || cache == DType::Q4_0;
+    const bool known = cache != DType::Q5_1 && cache != DType::I32;
     EXPECT_EQ(
         b.error().message,
         known ? format("'cache_type' {} stores blocks of 32 values, and the attention heads of this model "

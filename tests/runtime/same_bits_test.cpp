@@ -188,7 +188,7 @@ TEST(SameBits, ForAPromptThatFillsTheContext) {
 TEST(SameBits, WithAQuantizedCache) {
   const auto tokens = some_tokens(130, 512);
   for (const char* model : {"quant/q-q8_0", "arch/llama31-ropefreqs"})
-    for (DType cache : {DType::Q8_0, DType::Q4_0}) {
+    for (DType cache : {DType::Q8_0, DType::Q5_0, DType::Q4_1, DType::Q4_0, DType::IQ4_NL}) {
       const std::string path = golden_dir() + "/" + model + ".gguf";
       const auto want = run(path, "threads=1\nvariant=baseline", cache, 256, 0, tokens);
       ASSERT_EQ(want.size(), tokens.size() * 512);

@@ -9,16 +9,17 @@ namespace gimbal::ops {
 namespace {
 
 // A head's n values after a round trip through a cache of format `type`: f16 and bf16 give the nearest number
-// (ties to even), q8_0 and q4_0 the blocks of tensor/block_encode.h, with the step NaN if any value is not
-// finite. Code times step is exact in f32, so reading a cache never rounds.
+// (ties to even), the others the blocks of tensor/block_encode.h, with the step NaN if any value is not
+// finite. Code times step is exact in f32, so reading a cache never rounds, but for the sum with a minimum
+// (q4_1), which is rounded once.
 std::vector<double> as_cached(DType type, const double* x, int n) {
   if (type == DType::F32) return {x, x + n};
   std::vector<float> values(x, x + n);
   std::vector<uint8_t> stored(size_t(row_bytes(type, n)));
-  encode(type, values.data(), n, stored.data());
-  if (info(type).block == 32)
+  if (info(type).block == 1) encode(type, values.data(), n, stored.data());
+  else
     for (int b = 0; b < n / 32; b++)
-      mark_if_not_finite(&values[size_t(b) * 32], &stored[size_t(b) * info(type).bytes]);
+      encode_cached(type, &values[size_t(b) * 32], &stored[size_t(b) * info(type).bytes]);
   decode(type, stored.data(), n, values.data());
   return {values.begin(), values.end()};
 }

@@ -14,9 +14,10 @@ struct Form {
   int head_dim, heads;
 };
 
-const Form kForms[] = {{DType::F32, 8, 2},   {DType::F32, 24, 1},  {DType::F16, 64, 2},
-                       {DType::F16, 40, 3},  {DType::BF16, 16, 1}, {DType::Q8_0, 64, 2},
-                       {DType::Q8_0, 32, 1}, {DType::Q4_0, 96, 2}};
+const Form kForms[] = {{DType::F32, 8, 2},   {DType::F32, 24, 1},   {DType::F16, 64, 2},
+                       {DType::F16, 40, 3},  {DType::BF16, 16, 1},  {DType::Q8_0, 64, 2},
+                       {DType::Q8_0, 32, 1}, {DType::Q4_0, 96, 2},  {DType::Q5_0, 64, 2},
+                       {DType::Q4_1, 96, 1}, {DType::IQ4_NL, 32, 3}};
 
 void expect_shared(const Device& device) {
   for (const Form& f : kForms)

@@ -132,6 +132,30 @@ inline F nibble_less_8(I x) {
   const __m256i eight = _mm256_set1_epi32(8);
   return {_mm256_cvtepi32_ps(_mm256_sub_epi32(n.a, eight)), _mm256_cvtepi32_ps(_mm256_sub_epi32(n.b, eight))};
 }
+// The byte on top of each lane is looked up; those below it, with their highest bits set, become 0.
+template <int From>
+inline __m256 level_of_nibble(__m256i x, __m256i levels) {
+  const __m256i top = _mm256_and_si256(_mm256_slli_epi32(x, 24 - From), _mm256_set1_epi32(0x0f000000));
+  const __m256i level = _mm256_shuffle_epi8(levels, _mm256_or_si256(top, _mm256_set1_epi32(0x00808080)));
+  return _mm256_cvtepi32_ps(_mm256_srai_epi32(level, 24));
+}
+template <int From>
+inline F level_of_nibble(I x, const int8_t* levels) {
+  const __m256i all = _mm256_broadcastsi128_si256(half_register(levels));
+  return {level_of_nibble<From>(x.a, all), level_of_nibble<From>(x.b, all)};
+}
+inline I bit_of(I x, int from) {
+  const __m128i by = _mm_cvtsi32_si128(from);
+  const __m256i one = _mm256_set1_epi32(1);
+  return {_mm256_and_si256(_mm256_srl_epi32(x.a, by), one), _mm256_and_si256(_mm256_srl_epi32(x.b, by), one)};
+}
+inline F where_bits(uint32_t bits, float x) {
+  const __m256i all = _mm256_set1_epi32(int(bits)), to = _mm256_set1_epi32(__builtin_bit_cast(int, x));
+  const __m256i a = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128), b = _mm256_slli_epi32(a, 8);
+  const __m256i in_a = _mm256_cmpeq_epi32(_mm256_and_si256(all, a), a),
+                in_b = _mm256_cmpeq_epi32(_mm256_and_si256(all, b), b);
+  return {_mm256_castsi256_ps(_mm256_and_si256(in_a, to)), _mm256_castsi256_ps(_mm256_and_si256(in_b, to))};
+}
 inline void store_i8(int8_t* p, I x) {
   __m256i w = _mm256_permute4x64_epi64(_mm256_packs_epi32(x.a, x.b), 0xd8);
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p),

@@ -121,6 +121,18 @@ inline F nibble_less_8(I x) {  // the index is taken modulo 16
   if constexpr (From > 0) x.v = _mm512_srli_epi32(x.v, From);
   return {_mm512_permutexvar_ps(x.v, _mm512_set_ps(7, 6, 5, 4, 3, 2, 1, 0, -1, -2, -3, -4, -5, -6, -7, -8))};
 }
+template <int From>
+inline F level_of_nibble(I x, const int8_t* levels) {  // the index is taken modulo 16
+  const __m512 all = _mm512_cvtepi32_ps(load_i8(levels).v);
+  if constexpr (From > 0) x.v = _mm512_srli_epi32(x.v, From);
+  return {_mm512_permutexvar_ps(x.v, all)};
+}
+inline I bit_of(I x, int from) {
+  return {_mm512_and_si512(_mm512_srl_epi32(x.v, _mm_cvtsi32_si128(from)), _mm512_set1_epi32(1))};
+}
+inline F where_bits(uint32_t bits, float x) {
+  return {_mm512_maskz_mov_ps(__mmask16(bits), _mm512_set1_ps(x))};
+}
 inline void store_i8(int8_t* p, I x) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(x.v));
 }

@@ -181,6 +181,24 @@ inline F nibble_less_8(I a) {
   EACH r.v[i] = float((a.v[i] >> From & 15) - 8);
   return r;
 }
+// The level that a nibble names, from 16.
+template <int From>
+inline F level_of_nibble(I a, const int8_t* levels) {
+  F r;
+  EACH r.v[i] = float(levels[a.v[i] >> From & 15]);
+  return r;
+}
+// Bit `from` of every lane, as 0 or 1.
+inline I bit_of(I a, int from) {
+  EACH a.v[i] = a.v[i] >> from & 1;
+  return a;
+}
+// x in the lanes whose bit is set, else 0.
+inline F where_bits(uint32_t bits, float x) {
+  F r;
+  EACH r.v[i] = bits >> i & 1 ? x : 0.f;
+  return r;
+}
 inline void store_i8(int8_t* p, I a) { EACH p[i] = int8_t(a.v[i]); }
 inline I add(I a, I b) {
   I r;

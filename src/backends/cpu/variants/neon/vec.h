@@ -167,6 +167,27 @@ template <int From>
 inline F nibble_less_8(I x) {
   return each(nibble<From>(x), [](int32x4_t v) { return vcvtq_f32_s32(vsubq_s32(v, vdupq_n_s32(8))); });
 }
+// The byte on top of each lane is looked up; those below it, which name no entry, become 0.
+template <int From>
+inline F level_of_nibble(I x, const int8_t* levels) {
+  const int8x16_t all = vld1q_s8(levels);
+  return each(nibble<From>(x), [all](int32x4_t v) {
+    const uint8x16_t top = vreinterpretq_u8_s32(vorrq_s32(vshlq_n_s32(v, 24), vdupq_n_s32(0x00ffffff)));
+    return vcvtq_f32_s32(vshrq_n_s32(vreinterpretq_s32_s8(vqtbl1q_s8(all, top)), 24));
+  });
+}
+inline I bit_of(I x, int from) {
+  const int32x4_t by = vdupq_n_s32(-from);
+  return each<I>(x, [by](int32x4_t v) { return vandq_s32(vshlq_s32(v, by), vdupq_n_s32(1)); });
+}
+inline float32x4_t where_bits(uint32_t bits, int first, float x) {
+  constexpr uint32_t lanes[4] = {1, 2, 4, 8};
+  const uint32x4_t set = vtstq_u32(vdupq_n_u32(bits >> first), vld1q_u32(lanes));
+  return vreinterpretq_f32_u32(vandq_u32(set, vreinterpretq_u32_f32(vdupq_n_f32(x))));
+}
+inline F where_bits(uint32_t bits, float x) {
+  return {where_bits(bits, 0, x), where_bits(bits, 4, x), where_bits(bits, 8, x), where_bits(bits, 12, x)};
+}
 inline void store_i8(int8_t* p, I x) {
   int16x8_t low = vmovn_high_s32(vmovn_s32(x.a), x.b), high = vmovn_high_s32(vmovn_s32(x.c), x.d);
   vst1q_s8(p, vmovn_high_s16(vmovn_s16(low), high));
