@@ -3,6 +3,12 @@
 #include "backends/cpu/cpu_features.h"
 
 #include <gtest/gtest.h>
+#if defined(__x86_64__)
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "backends/cpu/kernel_features.h"
+#endif
 
 namespace gimbal::cpu {
 namespace {
@@ -118,6 +124,17 @@ TEST_F(CpuFeatures, OneByOne) {
   r.leaf7_ebx |= 1u << 5;
   EXPECT_EQ(x86_features(r, granted), uint32_t(FMA | F16C | AVX2));
 }
+
+#if defined(__x86_64__)
+TEST_F(CpuFeatures, OfThisCpuAreThoseOfTheKernel) {
+  uint32_t expected = test::features_by_the_kernel();
+  ASSERT_NE(expected, 0u) << "the flags of /proc/cpuinfo are missing, or this CPU is older than 2012";
+  constexpr long request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM of asm/prctl.h
+  if (expected & AMX_INT8 && syscall(SYS_arch_prctl, request_permission, tile_data) != 0)
+    expected &= ~(AMX_INT8 | AMX_BF16);
+  EXPECT_EQ(cpu_features(), expected);
+}
+#endif
 
 TEST_F(CpuFeatures, EveryBitHasAName) {
   int names = 0;
