@@ -49,6 +49,41 @@ const std::vector<Vocabulary>& vocabularies() {
   return all;
 }
 
+// Well-formed UTF-8 (The Unicode Standard, table 3-7) without quotes, backslashes and control characters.
+TEST(TokenTree, PlainTextIsWellFormed) {
+  const auto ends =
+      [](std::initializer_list<int> bytes) {  // 1: a whole character, 0: its beginning, -1: neither
+        int state = 0;
+        for (const int b : bytes)
+          if (state = TokenTree::plain_next(state, uint8_t(b)); state < 0) return -1;
+        return int(state == 0);
+      };
+  for (int a = 0; a < 256; a++) {
+    const bool alone = a >= 0x20 && a < 0x7f && a != '"' && a != '\\';
+    const int more = a < 0xc2 ? 0 : a < 0xe0 ? 1 : a < 0xf0 ? 2 : a < 0xf5 ? 3 : 0;
+    EXPECT_EQ(ends({a}), alone ? 1 : more ? 0 : -1) << a;
+    if (!more) continue;
+    const int low = a == 0xe0   ? 0xa0
+                    : a == 0xf0 ? 0x90
+                                : 0x80,
+              high = a == 0xed   ? 0x9f
+                     : a == 0xf4 ? 0x8f
+                                 : 0xbf;
+    for (int b = 0; b < 256; b++) {
+      const int behind = b < low || b > high ? -1 : more == 1;
+      EXPECT_EQ(ends({a, b}), behind) << a << " " << b;
+      if (behind != 0) continue;
+      for (const int c : {0x7f, 0x80, 0xbf, 0xc0}) {
+        const int third = c < 0x80 || c > 0xbf ? -1 : more == 2;
+        EXPECT_EQ(ends({a, b, c}), third) << a << " " << b << " " << c;
+        if (third != 0) continue;
+        for (const int d : {0x7f, 0x80, 0xbf, 0xc0})
+          EXPECT_EQ(ends({a, b, c, d}), d < 0x80 || d > 0xbf ? -1 : 1) << a << " " << d;
+      }
+    }
+  }
+}
+
 TEST(TokenTree, HoldsEachTokenOnce) {
   for (const auto& v : vocabularies()) {
     SCOPED_TRACE(v.name);

@@ -153,6 +153,10 @@ TEST(JsonSchema, RefusesByName) {
       {R"({"type":"text"})", "'type' must be"},
       {R"({"type":[]})", "'type' must be"},
       {R"({"minLength":-1})", "'minLength' must be"},
+      {R"({"minLength":1.5})", "'minLength' must be"},
+      {R"({"maxItems":4e9})", "'maxItems' must be"},
+      {R"({"const":9007199254740992.0})", "has a number that JSON's readers round"},
+      {R"({"const":-9007199254740992.0})", "has a number that JSON's readers round"},
       {R"({"maxLength":"3"})", "'maxLength' must be"},
       {R"({"minimum":"3"})", "'minimum' must be a number"},
       {R"({"enum":3})", "'enum' must be"},
@@ -164,7 +168,12 @@ TEST(JsonSchema, RefusesByName) {
       {R"({"allOf":[{"$ref":"#"}]})", "refers to itself without an end"},
       {R"x({"pattern":"("})x", "the pattern '(' cannot be used"},
       {R"x({"pattern":"(?=a)"})x", "looking ahead"},
-      {R"({"pattern":"(a)\\1"})", "is not supported"},
+      {R"({"pattern":"(a)\\1"})", "\\1 is not supported"},
+      {R"({"pattern":"a\\"})", "\\ is not supported"},
+      {R"({"pattern":"a{0,500000}"})", "it repeats too often"},
+      {R"({"pattern":"^(a{0,500}){0,500}$"})", "needs more than"},
+      {R"({"type":"object","propertyNames":{"anyOf":[{"minLength":2},{"pattern":"^a"}]}})",
+       "'anyOf' is not supported here"},
       {R"({"pattern":"a^b"})", "at the ends only"},
       {R"({"pattern":"^([a-z]{1,300}){1,300}$"})", "needs more than"},
       {R"({"pattern":"^[a-z]*a[a-z]{40}$"})", "needs more than"},
@@ -178,6 +187,11 @@ TEST(JsonSchema, RefusesByName) {
     EXPECT_NE((g.error().message + g.error().remedy).find(said), std::string::npos)
         << schema << ": " << g.error().message;
   }
+  // Close to what is refused.
+  for (const char* schema :
+       {R"({"minLength":1.0})", R"({"maxItems":3999999999.0})", R"({"const":9007199254740991.0})",
+        R"({"type":"object","unevaluatedProperties":true})", R"({"unevaluatedItems":{}})"})
+    EXPECT_TRUE(json_schema_grammar(schema)) << schema;
   // Understood, and nothing is allowed.
   for (const char* schema :
        {"false", R"({"enum":[]})", R"({"minLength":3,"maxLength":2})",

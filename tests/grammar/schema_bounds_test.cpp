@@ -31,6 +31,13 @@ TEST(SchemaBounds, AlternativesWhoseBoundsTouch) {
       {R"({"oneOf":[{"type":"number","maximum":4},{"type":"number","exclusiveMinimum":4}]})",
        nullptr,
        {"4", "4.5"}},
+      // They overlap, and the bounds that exclude their number lie within.
+      {R"({"oneOf":[{"type":"number","exclusiveMaximum":6},{"type":"number","exclusiveMinimum":4}]})",
+       "5",
+       {"4", "6"}},
+      {R"({"oneOf":[{"type":"number","minimum":4},{"type":"number","exclusiveMaximum":6}]})",
+       "5",
+       {"3", "6"}},
   };
   for (const auto& c : kCases) {
     SCOPED_TRACE(c.schema);
@@ -116,6 +123,9 @@ TEST(SchemaBounds, OppositesAreExact) {
       {R"({"type":"object","properties":{"a":{"type":"integer"},"b":{}},"not":{"required":["a","b"]}})",
        {R"({"a":1})", R"({"b":1})", "{}"},
        {R"({"a":1,"b":2})"}},
+      {R"({"type":"object","propertyNames":{"enum":["a",1,"b"]},"additionalProperties":{"const":1}})",
+       {"{}", R"({"a":1})", R"({"b":1})", R"({"a":1,"b":1})"},
+       {R"({"c":1})"}},
       {R"({"oneOf":[{"type":"integer"},{"minimum":2}]})", {"1", "2.5"}, {"3", "1.5"}},
       {R"({"anyOf":[{"prefixItems":[{"prefixItems":[{},{}],"items":true},{"oneOf":[{},{}]}],"items":{},"contains":{}},
            {"oneOf":[{"items":{}},{"items":{"enum":[7]}}]}]})",
@@ -124,6 +134,47 @@ TEST(SchemaBounds, OppositesAreExact) {
       {R"({"type":"object","properties":{"b":{"const":1}},"minProperties":2})",
        {R"({"b":1,"c":2})"},
        {R"({"b":1})"}},
+  };
+  for (const auto& c : kCases) {
+    SCOPED_TRACE(c.schema);
+    Matcher m(compiled(c.schema));
+    for (const char* text : c.texts) EXPECT_TRUE(m.matches(text)) << text;
+    for (const char* text : c.others) EXPECT_FALSE(m.matches(text)) << text;
+  }
+}
+
+// Lists of different items, where no grammar has to compare them: their places have schemas that share no
+// value.
+TEST(SchemaBounds, DifferentItemsByTheirPlaces) {
+  const char* const kPlaces =
+      R"({"type":"array","uniqueItems":true,"prefixItems":[{"type":"integer"},{"type":"null"}])";
+  for (const char* end : {R"(,"maxItems":2})", R"(,"items":false})"}) {
+    Matcher m(compiled(kPlaces + std::string(end)));
+    for (const char* text : {"[]", "[1]", "[1,null]"}) EXPECT_TRUE(m.matches(text)) << text;
+    for (const char* text : {"[null]", "[1,null,2]"}) EXPECT_FALSE(m.matches(text)) << text;
+  }
+  for (const char* end : {"}", R"(,"maxItems":3})", R"(,"items":{"type":"integer"}})"})
+    EXPECT_FALSE(json_schema_grammar(kPlaces + std::string(end))) << "other items may be equal: " << end;
+  EXPECT_FALSE(json_schema_grammar(
+      R"({"type":"array","uniqueItems":true,"maxItems":2,"prefixItems":[{"type":"integer"},{"type":"number"}]})"));
+}
+
+// The values of an enum, each of which has to fulfil all other keywords, too.
+TEST(SchemaBounds, ValuesOfAnEnumBesideConditions) {
+  const struct {
+    const char* schema;
+    std::vector<const char*> texts, others;
+  } kCases[] = {
+      {R"({"enum":[1,5,-2,"a"],"if":{"type":"integer"},"then":{"minimum":0},"maximum":3})",
+       {"1", "\"a\""},
+       {"5", "-2"}},
+      {R"({"enum":["a","ab","abc"],"if":{"minLength":2},"then":{"maxLength":2},"else":{"const":"b"}})",
+       {"\"ab\""},
+       {"\"a\"", "\"abc\""}},
+      {R"({"type":"string","pattern":"^[ab]{1,2}$","not":{"enum":["ab","b"]}})",
+       {"\"a\"", "\"aa\"", "\"ba\"", "\"bb\""},
+       {"\"ab\"", "\"b\"", "\"aab\""}},
+      {R"({"$ref":"#/$defs/a%20b%3f%4A","$defs":{"a b?J":{"const":2}}})", {"2"}, {"1"}},
   };
   for (const auto& c : kCases) {
     SCOPED_TRACE(c.schema);
