@@ -1,4 +1,6 @@
 // Equal shares: the queue of clients, which request gives up its place, and when none does.
+#include <set>
+
 #include "scheduler/desk.h"
 
 namespace gimbal::test {
@@ -16,6 +18,9 @@ class ClientQueue : public testing::Test {
   std::unique_ptr<ScheduledRequest> take_next() {
     ScheduledRequest* const g = queue_.next([](ScheduledRequest&) { return true; });
     return g ? queue_.take(*g) : nullptr;
+  }
+  uint64_t next_id() const {
+    return queue_.next([](ScheduledRequest&) { return true; })->id;
   }
 
   Heard heard_;
@@ -44,6 +49,80 @@ TEST_F(ClientQueue, AClientWithoutRequestsIsForgotten) {
   EXPECT_EQ(queue_.clients(), 1) << "its request runs";
   queue_.ended(*g->client);
   EXPECT_EQ(queue_.clients(), 0);
+}
+
+TEST_F(ClientQueue, TheNextIsOfTheClientWithTheFewestPlacesThenRowsThenTheOldest) {
+  const uint64_t a1 = add("a"), b1 = add("b");
+  add("a"), add("b");
+  const auto first = take_next();
+  EXPECT_EQ(first->id, a1) << "equal clients: the oldest request";
+  first->client->served = 10;
+  auto second = take_next();
+  EXPECT_EQ(second->id, b1) << "a runs one, b none";
+  second->client->served = 11;
+  EXPECT_EQ(next_id(), 3u) << "one each: a had fewer rows";
+  second->client->served = 9;
+  EXPECT_EQ(next_id(), 4u);
+  second->client->served = 10;
+  EXPECT_EQ(next_id(), 3u) << "as many: the oldest";
+  Client& b = *second->client;
+  queue_.ended(b);
+  b.served = 1000;
+  EXPECT_EQ(next_id(), 4u) << "places count before rows";
+}
+
+TEST_F(ClientQueue, ANewClientBeginsWithTheFewestRowsOfAll) {
+  add("a"), add("b");
+  const auto a = take_next(), b = take_next();
+  EXPECT_EQ(a->client->served, 0u) << "the first";
+  EXPECT_EQ(b->client->served, 0u);
+  a->client->served = 500, b->client->served = 70;
+  add("c"), add("a");
+  const auto c = take_next();
+  EXPECT_EQ(c->client->name, "c");
+  EXPECT_EQ(c->client->served, 70u);
+  EXPECT_EQ(a->client->served, 500u) << "it was there already";
+}
+
+TEST_F(ClientQueue, OnlyTheOldestOfAClientMayBeNext) {
+  const uint64_t first = add("a");
+  add("a");
+  const uint64_t other = add("b");
+  const auto next = [&](uint64_t refused) {
+    ScheduledRequest* const g = queue_.next([&](ScheduledRequest& one) { return one.id != refused; });
+    return g ? g->id : 0;
+  };
+  EXPECT_EQ(next(0), first);
+  EXPECT_EQ(next(first), other) << "not the second of the client whose first waits";
+  EXPECT_EQ(next(other), first);
+  EXPECT_EQ(queue_.next([](ScheduledRequest&) { return false; }), nullptr);
+}
+
+TEST_F(ClientQueue, RemovesOneFromTheMiddleAndAllOneByOne) {
+  const uint64_t first = add("a"), second = add("a"), third = add("a"), other = add("b");
+  EXPECT_EQ(queue_.remove(99), nullptr);
+  EXPECT_EQ(queue_.waiting(), 4);
+  EXPECT_EQ(queue_.remove(second)->id, second);
+  EXPECT_EQ(queue_.waiting(), 3);
+  const auto running = take_next();
+  EXPECT_EQ(queue_.remove(running->id), nullptr) << "it runs";
+  std::set<uint64_t> left;
+  while (auto g = queue_.remove_any()) left.insert(g->id);
+  EXPECT_EQ(left, (std::set<uint64_t>{third, other}));
+  EXPECT_EQ(running->id, first);
+  EXPECT_EQ(queue_.waiting(), 0);
+  EXPECT_EQ(queue_.clients(), 1) << "one runs";
+}
+
+TEST_F(ClientQueue, KnowsTheClientWithTheMostPlaces) {
+  EXPECT_EQ(queue_.most_running(), nullptr);
+  add("a"), add("b"), add("b");
+  std::vector<std::unique_ptr<ScheduledRequest>> running;
+  for (int i = 0; i < 3; i++) running.push_back(take_next());
+  EXPECT_EQ(queue_.most_running()->name, "b");
+  EXPECT_EQ(queue_.most_running()->running, 2);
+  queue_.put_back(std::move(running[2]));
+  EXPECT_EQ(queue_.most_running()->running, 1);
 }
 
 TEST(Fairness, TheYoungestRequestGivesUpItsPlace) {
