@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <utility>
+#include <vector>
 
 #include "base/file.h"
 #include "support/golden.h"
@@ -73,6 +76,66 @@ TEST(PartFile, NotesThatMakeNoSenseAreNone) {
                            R"({"version":"v1","bytes":10485760,"missing":[]})"}) {
     ASSERT_TRUE(write_file(note, text));
     EXPECT_EQ(missing(path, "v1"), kBytes) << text;
+  }
+}
+
+// The bytes behind the last piece that arrived are not in the file yet.
+TEST(PartFile, HasTheLastByteThatItsNoteClaims) {
+  for (const uint64_t lost : {0, 1}) {
+    const std::string path = target("part-last-byte");
+    leave(path, "v1", 1, 1000);
+    ASSERT_EQ(std::filesystem::file_size(PartFile::path_of(path)), 1000u);
+    std::filesystem::resize_file(PartFile::path_of(path), 1000 - lost);
+    EXPECT_EQ(missing(path, "v1"), lost ? kBytes : kBytes - 1000) << lost;
+  }
+}
+
+TEST(PartFile, SaysThatItDiscardsOtherContent) {
+  const std::string path = target("part-discarded");
+  EXPECT_FALSE(PartFile::open(path, kBytes, "v1")->discarded()) << "nothing was there";
+  leave(path, "v1", 1, 1000);
+  EXPECT_FALSE(PartFile::open(path, kBytes, "v1")->discarded());
+  EXPECT_TRUE(PartFile::open(path, kBytes, "v2")->discarded());
+}
+
+using Ends = std::vector<std::pair<uint64_t, uint64_t>>;
+Ends pieces_of(PartFile& part, size_t pieces) {
+  part.cut(pieces);
+  Ends out;
+  for (const Gap& g : part.gaps) out.emplace_back(g.at, g.end);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+TEST(PartFile, IsCutIntoPiecesOfAMegabyteOrMore) {
+  const std::string path = target("part-pieces");
+  constexpr uint64_t mb = 1 << 20;
+  auto part = PartFile::open(path, 8 * mb, "v1");
+  ASSERT_TRUE(part);
+  EXPECT_EQ(pieces_of(*part, 1), (Ends{{0, 8 * mb}}));
+  EXPECT_EQ(pieces_of(*part, 3), (Ends{{0, 2 * mb}, {2 * mb, 4 * mb}, {4 * mb, 8 * mb}}));
+  EXPECT_EQ(pieces_of(*part, 4), (Ends{{0, 2 * mb}, {2 * mb, 4 * mb}, {4 * mb, 6 * mb}, {6 * mb, 8 * mb}}));
+  part->gaps[0].at = part->gaps[0].end;  // complete: others take its place
+  EXPECT_EQ(pieces_of(*part, 4).size(), 4u);
+  EXPECT_EQ(part->missing(), 6 * mb);
+  part->gaps = {{0, 2 * mb - 1}};
+  EXPECT_EQ(pieces_of(*part, 2).size(), 1u) << "halves would be too small";
+  part->gaps = {{0, 2 * mb}};
+  EXPECT_EQ(pieces_of(*part, 2), (Ends{{0, mb}, {mb, 2 * mb}}));
+  part->gaps = {{0, 2 * mb + 1}};
+  EXPECT_EQ(pieces_of(*part, 2), (Ends{{0, mb}, {mb, 2 * mb + 1}})) << "no byte is left out";
+}
+
+TEST(PartFile, ANoteHasAtMost64Gaps) {
+  const std::string path = target("part-gaps");
+  for (const size_t gaps : {64, 65}) {
+    auto part = PartFile::open(path, kBytes, "v1");
+    ASSERT_TRUE(part);
+    part->gaps.clear();
+    for (size_t i = 0; i < gaps; i++) part->gaps.push_back({kBytes - 2 * i - 1, kBytes - 2 * i});
+    ASSERT_TRUE(part->note());
+    ASSERT_EQ(ftruncate(part->descriptor(), kBytes), 0);
+    EXPECT_EQ(missing(path, "v1"), gaps == 64 ? 64 : kBytes);
   }
 }
 
