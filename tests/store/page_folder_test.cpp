@@ -299,6 +299,68 @@ TEST_F(Pages, LostDraftsAreRemoved) {
   EXPECT_FALSE(fs::exists(lost));
 }
 
+// A file takes whole blocks of 4,096 bytes; 64 of them are its head.
+TEST_F(Pages, AreCountedInWholeBlocks) {
+  const auto put = [&](PageFolder& f, int n, size_t size) {
+    return f.write(key_of(n), content_of(n, size), 1);
+  };
+  auto f = open();
+  EXPECT_EQ(f->bytes(), 0u);
+  EXPECT_TRUE(put(*f, 1, 4096 - 64));
+  EXPECT_EQ(f->bytes(), 4096u);
+  EXPECT_TRUE(put(*f, 2, 4096 - 63));
+  EXPECT_EQ(f->bytes(), 3u * 4096);
+  EXPECT_TRUE(put(*f, 2, 4096 - 63)) << "it is there";
+  EXPECT_EQ(f->bytes(), 3u * 4096);
+  EXPECT_EQ(open()->bytes(), 3u * 4096);
+  fs::remove_all(path_);
+  auto small = open(4096);
+  EXPECT_EQ(put(*small, 1, 4096 - 63).error().code, Code::OutOfMemory);
+  EXPECT_TRUE(put(*small, 2, 4096 - 64));
+  EXPECT_EQ(small->evicted(), 0u);
+  EXPECT_TRUE(put(*small, 3, 1));
+  EXPECT_EQ(small->evicted(), 1u);
+  EXPECT_EQ(small->bytes(), 4096u);
+}
+
+// An eighth of the bound goes at once, or as much as the new page needs.
+TEST_F(Pages, AnEighthGoesAtOnce) {
+  for (const auto& [pages, gone] : {std::pair{16, 2}, {24, 3}, {4, 1}}) {
+    fs::remove_all(path_);
+    auto f = open(uint64_t(pages) * 8192);
+    for (int n = 0; n < pages; n++) write(*f, n);
+    EXPECT_EQ(f->evicted(), 0u) << "the bound itself is allowed";
+    write(*f, pages);
+    EXPECT_EQ(f->evicted(), uint64_t(gone)) << pages;
+    EXPECT_EQ(f->bytes(), uint64_t(pages + 1 - gone) * 8192);
+    EXPECT_FALSE(f->has(key_of(gone - 1)));
+    EXPECT_TRUE(f->has(key_of(gone)));
+  }
+}
+
+// Names that only resemble a lost draft are the user's.
+TEST_F(Pages, OtherNamesStay) {
+  write(*open(), 1);
+  const std::string page = files().at(0), folder = fs::path(page).parent_path().string();
+  const std::string name = fs::path(page).filename().string();
+  const std::string others[] = {name + ".x-0",
+                                name + ".-0",
+                                name + ".1234567890-0",
+                                name + "_999999999-0",
+                                name.substr(1) + ".1-0",
+                                name + "0",
+                                "G" + name.substr(1) + ".999999999-0",
+                                name + ".99999 9-0"};
+  for (const std::string& other : others) std::ofstream(folder + "/" + other) << "x";
+  fs::create_directory(path_ + "/zz"), fs::create_directory(path_ + "/abc");
+  const std::string elsewhere[] = {path_ + "/zz/" + name, path_ + "/abc/" + name};
+  for (const std::string& file : elsewhere) std::ofstream(file) << "x";
+  auto f = open();
+  EXPECT_EQ(f->bytes(), 2u * 4096) << "the page alone";
+  for (const std::string& other : others) EXPECT_TRUE(fs::exists(folder + "/" + other)) << other;
+  EXPECT_EQ(files().size(), 1 + std::size(others) + std::size(elsewhere));
+}
+
 // In a process of its own, which may write files of 4,096 bytes at most: the disk is full.
 TEST_F(Pages, AFullDiskIsAnError) {
   open();
