@@ -159,6 +159,88 @@ TEST(ToolCalls, EscapesOfPythonsCalls) {
     }
 }
 
+// "name{...}" of each call; "none": no call.
+std::string calls_of(std::string_view body) {
+  const auto calls = parse_tool_calls(body);
+  if (!calls) return "none";
+  std::string out;
+  for (const ToolCall& c : *calls) out += (out.empty() ? "" : " ") + c.name + Json::parse(c.arguments).dump();
+  return out;
+}
+
+TEST(ToolCalls, BodiesInEveryForm) {
+  const std::pair<const char*, const char*> kBodies[] = {
+      // JSON
+      {R"({"name":"f"})", "f{}"},
+      {R"( {"name":"f","arguments":null,"parameters":{"a":1}} )", R"(f{"a":1})"},
+      {R"({"tool_name":"f","args":{"a":[{"b":"}"}]}})", R"(f{"a":[{"b":"}"}]})"},
+      {R"({"function":"f","parameters":{"a":"\\\"}"}})", R"(f{"a":"\\\"}"})"},
+      {R"({"type":"function","function":{"name":"f","arguments":"{\"a\":1}"}})", R"(f{"a":1})"},
+      {R"([{"name":"f"},{"name":"g","arguments":{}}])", "f{} g{}"},
+      {R"({"name":"f"};{"name":"g"} , [{"name":"h"}])", "f{} g{} h{}"},
+      {R"({"name":"f","arguments":{"name":"g"}})", R"(f{"name":"g"})"},
+      {R"({"name":"f","arguments":3})", "none"},
+      {R"({"name":"f","arguments":"no JSON"})", "none"},
+      {R"({"name":"a b"})", "none"},
+      {R"({"name":""})", "none"},
+      {R"({"name":"f"}{"age":3})", "none"},
+      {R"({"name":"f"} and more)", "none"},
+      {R"({"name":"f","a":"x}")", "none"},
+      {R"([3])", "none"},
+      // Python
+      {"[f()]", "f{}"},
+      {"[ f ( a = 1 , b = 'x' ) , g(c=[1, {\"d\": (2)}]) ]",
+       R"(f{"a":1,"b":"x"} g{"c":"[1, {\"d\": (2)}]"})"},
+      {"[f(a=True, b=False, c=None, d=true, e=x y)]", R"(f{"a":true,"b":false,"c":null,"d":true,"e":"x y"})"},
+      {"[f(a=[1, 2], b={\"c\": [3]})]", R"(f{"a":[1,2],"b":{"c":[3]}})"},
+      {"[f(a='[(\"', b=\")'\")]", R"(f{"a":"[(\"","b":")'"})"},
+      {"[f(a='', b=\"'\")]", R"(f{"a":"","b":"'"})"},
+      {"[f(a=1,)]", R"(f{"a":1})"},
+      {"[f(a=)]", "none"},
+      {"[f(a)]", "none"},
+      {"[f(a=1 b=2)]", R"(f{"a":"1 b=2"})"},
+      {"[f(a=1)", "none"},
+      {"[f(a=1]", "none"},
+      {"[f(=1)]", "none"},
+      {"[f] x", "none"},
+      {"[f()] x", "none"},
+      {"[f(),]", "none"},
+      {"[]", ""},
+      // <function=...>
+      {"<function=f></function>", "f{}"},
+      {"<function=f><parameter=a>\n1 </parameter><parameter=b>x > y</parameter></function>",
+       R"(f{"a":1,"b":"x > y"})"},
+      {"x<function= f ><parameter= a >True</parameter></function><function=g></function>",
+       R"(f{"a":true} g{})"},
+      {"<function=f><parameter=a>1</function>", "f{}"},
+      {"<function=f", "none"},
+      {"<function=f>", "none"},
+      {"<function=a b></function>", "none"},
+      // <arg_key>
+      {"f\n<arg_key>a</arg_key><arg_value> None </arg_value>", R"(f{"a":null})"},
+      {"f<arg_key>a</arg_key>\n<arg_value>1</arg_value><arg_key>b</arg_key>", R"(f{"a":1})"},
+      {"<arg_key>a</arg_key><arg_value>1</arg_value>", "none"},
+      // a name before JSON
+      {"f{\"a\":1}", R"(f{"a":1})"},
+      {"f[ARGS]{} trailing", "f{}"},
+      {"f[CALL_ID]1[ARGS]{\"a\":{}}", R"(f{"a":{}})"},
+      {"function<|sep|>f\n```json\n{\"a\":1}\n```", R"(f{"a":1})"},
+      {"f{\"a\"", "none"},
+      {"f g{}", "none"},
+      {"f[ARGS][1]", "none"},
+      // a name
+      {"  f-1.a:b/C_9 ", "f-1.a:b/C_9{}"},
+      {"f g", "none"},
+      {"f!", "none"},
+      {"", "none"},
+      {" \n", "none"},
+  };
+  for (const auto& [body, calls] : kBodies) EXPECT_EQ(calls_of(body), calls) << body;
+  const std::string longest(256, 'f');
+  EXPECT_EQ(calls_of(longest), longest + "{}");
+  EXPECT_EQ(calls_of(longest + "f"), "none");
+}
+
 TEST(ToolCalls, TextAroundThemAndSeveralOfThem) {
   const ToolCallFormat f = ToolCallFormat::of("<tool_call></tool_call>");
   for (size_t bytes : {size_t(1), size_t(4), size_t(1000)}) {
