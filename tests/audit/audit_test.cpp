@@ -243,8 +243,20 @@ TEST(Certificate, ItsTextIsReadAsItWasWritten) {
   refused("a token without a row", [](auto& w) { w.answer.tokens.push_back(1); });
   refused("a prompt of another digest", [](auto& w) { w.prompt.tokens[0]++; });
   refused("a digest in capitals", [](auto& w) { w.model.sha256 = std::string(64, 'A'); });
+  refused("a private prompt's digest in capitals", [](auto& w) {
+    w.prompt.tokens.clear();
+    w.prompt.sha256 = std::string(64, 'A');
+  });
   refused("a short chain", [](auto& w) { w.logits.chain.pop_back(); });
+  refused("a chain in other letters", [](auto& w) { w.logits.chain[0] = 'g'; });
+  refused("rows in capitals", [](auto& w) { w.logits.rows[0] = 'A'; });
+  refused("a row too many", [](auto& w) { w.logits.rows += "00000000"; });
   refused("another format", [](auto& w) { w.version = 2; });
+  for (const int version : {0, Certificate::kVersion + 1}) {
+    Certificate other = c;
+    other.version = version;
+    EXPECT_EQ(read_certificate(to_text(other)).error().code, Code::Unsupported) << version;
+  }
 }
 
 TEST(Certificate, SignaturesFitTheirContentAlone) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <ctime>
 #include <fstream>
 #include <thread>
 
@@ -154,6 +155,19 @@ TEST(Fallback, TheCacheFileIsReadAsHostileInput) {
   EXPECT_FALSE(holds("with\\ttabs\"", "\"")) << "another library";
   EXPECT_FALSE(holds("\"when\": ", "\"when\": 9")) << "from the future";
   EXPECT_FALSE(holds("\"when\": ", "\"when\": 1, \"then\": ")) << "a day is long enough to repair a driver";
+  const std::pair<int, const char*> kAges[] = {{60, ", a moment ago;"},
+                                               {200, ", 3 minutes ago;"},
+                                               {7100, ", 118 minutes ago;"},
+                                               {7300, ", 2 hours ago;"},
+                                               {80000, ", 22 hours ago;"}};
+  for (const auto& [seconds, words] : kAges) {
+    std::string text = good;
+    text.replace(text.find("\"when\": ") + 8, 10, std::to_string(std::time(nullptr) - seconds));
+    std::ofstream(file, std::ios::binary) << text;
+    const auto r = RememberedFailures(file).find("cuda", "key\twith\ttabs");
+    ASSERT_TRUE(r) << text;
+    says(r->message, {words, "it was not queried again"});
+  }
   // What works is forgotten, and nothing else is ever written.
   std::ofstream(file, std::ios::binary) << good;
   BackendReport fine;
