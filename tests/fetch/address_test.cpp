@@ -96,6 +96,110 @@ TEST(FileChoice, IsTheOneThatIsNamedOrTheFirstOfTheOrder) {
   EXPECT_NE(chosen("hf.co/a/b:Q4_K").find("UD-Q4_K_XL"), std::string::npos) << "no part of a name will do";
 }
 
+TEST(FileChoice, AQuantizationIsAWordOfTheName) {
+  const std::pair<const char*, const char*> kNames[] = {
+      {"q4_0.gguf", "Q4_0"},
+      {"Qwen3-8B-Q4_0.GGUF", "Q4_0"},
+      {"m-TQ1_0.gguf", "TQ1_0"},
+      {"m_IQ4_NL.gguf", "IQ4_NL"},
+      {"m-MXFP4_MOE.gguf", "MXFP4_MOE"},
+      {"m-NVFP4.gguf", "NVFP4"},
+      {"m-i2_s.gguf", "I2_S"},
+      {"m.fp32.gguf", "F32"},
+      {"m-Q8_0-Q9_K.gguf", "Q9_K"},
+      {"m-UD-Q2_K_XL.gguf", "UD-Q2_K_XL"},
+      {"m-AUD-Q2_K.gguf", "UD-Q2_K"},
+      {"Q8_0/m.gguf", ""},
+      {"m-xQ4_0.gguf", ""},
+      {"m-Q4.gguf", ""},
+      {"m-Q4K_M.gguf", ""},
+      {"m-QK_M.gguf", ""},
+      {"m-Q4_.gguf", ""},
+      {"m-Q:_K.gguf", ""},
+      {"x.gguf", ""},
+  };
+  for (const auto& [name, quant] : kNames) {
+    const auto all = choices({{"a.txt", 1}, {name, 2}});
+    ASSERT_EQ(all.size(), 1u) << name;
+    EXPECT_EQ(all[0].quant, quant) << name;
+    EXPECT_EQ(all[0].files, std::vector<size_t>{1}) << name;
+  }
+  for (const char* name : {".gguf", "gguf", "m.ggufx", "m-gguf", "a/imatrix-m.gguf", "a/M-MMPROJ.gguf"})
+    EXPECT_TRUE(choices({{name, 1}}).empty()) << name;
+}
+
+TEST(FileChoice, PartsComeInTheirOrderOrNotAtAll) {
+  const std::vector<RemoteName> files = {{"m-Q8_0-00003-of-00003.gguf", 3},
+                                         {"m-Q8_0-00001-of-00003.gguf", 1},
+                                         {"m-Q8_0-00002-of-00003.gguf", 2}};
+  const auto all = choices(files);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].files, (std::vector<size_t>{1, 2, 0}));
+  EXPECT_EQ(all[0].bytes, 6u);
+  EXPECT_EQ(all[0].path, files[1].path);
+  for (size_t missing = 0; missing < files.size(); missing++) {
+    auto others = files;
+    others.erase(others.begin() + ptrdiff_t(missing));
+    EXPECT_TRUE(choices(others).empty()) << missing;
+  }
+}
+
+// A repository without GGUF files, as transformers writes it.
+TEST(FileChoice, OfAFolderIsAllThatTransformersReads) {
+  std::vector<RemoteName> files = {{"model.safetensors", 100}, {"tokenizer.json", 20},
+                                   {"README.md", 7},           {"chat_template.jinja", 4},
+                                   {"config.json", 10},        {"generation_config.json", 1}};
+  const auto choose_of = [&](const char* address) { return choose(files, parsed(address)); };
+  auto c = choose_of("hf.co/a/b");
+  ASSERT_TRUE(c) << c.error().message;
+  EXPECT_EQ(c->path, "config.json");
+  EXPECT_EQ(c->files, (std::vector<size_t>{4, 1, 5, 3, 0})) << "texts first";
+  EXPECT_EQ(c->bytes, 135u);
+  EXPECT_FALSE(choose_of("hf.co/a/b:Q4_0")) << "a folder has no quantization";
+  for (const char* needed : {"config.json", "tokenizer.json", "model.safetensors"}) {
+    auto others = files;
+    std::erase_if(others, [&](const RemoteName& f) { return f.path == needed; });
+    auto none = choose(others, parsed("hf.co/a/b"));
+    ASSERT_FALSE(none) << needed;
+    EXPECT_EQ(none.error().code, Code::NotFound);
+    EXPECT_NE(none.error().message.find("has no GGUF model, and no config.json with tokenizer.json"),
+              std::string::npos);
+  }
+  files.push_back({"m.gguf", 50});
+  EXPECT_EQ(choose_of("hf.co/a/b")->path, "m.gguf") << "a GGUF file goes first";
+}
+
+TEST(FileChoice, OfAFolderHasEveryShard) {
+  const std::vector<RemoteName> files = {{"model-00002-of-00002.safetensors", 2},
+                                         {"config.json", 10},
+                                         {"tokenizer.json", 20},
+                                         {"consolidated-00001-of-00001.safetensors", 99},
+                                         {"model.safetensors.index.json", 5},
+                                         {"model-00001-of-00002.safetensors", 1}};
+  const auto c = choose(files, parsed("hf.co/a/b"));
+  ASSERT_TRUE(c) << c.error().message;
+  EXPECT_EQ(c->files, (std::vector<size_t>{1, 2, 4, 5, 0}));
+  EXPECT_EQ(c->bytes, 38u);
+  for (const size_t missing : {0, 4, 5}) {
+    auto others = files;
+    others.erase(others.begin() + ptrdiff_t(missing));
+    EXPECT_FALSE(choose(others, parsed("hf.co/a/b"))) << files[missing].path;
+  }
+}
+
+TEST(FileChoice, IsFoundByTheNameOrItsEndInAnyCase) {
+  const std::vector<RemoteName> files = {{"x/fizz-a.gguf", 1}, {"x/fizz-az.gguf", 2}};
+  const auto path = [&](const char* address) {
+    auto c = choose(files, parsed(address));
+    return c ? c->path : std::string(c.error().reason) + ": " + c.error().message;
+  };
+  EXPECT_EQ(path("hf.co/a/b:FIZZ-A"), "x/fizz-a.gguf");
+  EXPECT_EQ(path("hf.co/a/b:fizz-az.gguf"), "x/fizz-az.gguf");
+  EXPECT_EQ(path("hf.co/a/b:Az"), "x/fizz-az.gguf");
+  EXPECT_NE(path("hf.co/a/b:z").find("there is no 'z'"), std::string::npos) << "a whole word";
+  EXPECT_EQ(path("hf.co/a/b").find("ambiguous-model: hf.co/a/b has 2 matching models:"), 0u);
+}
+
 TEST(FileChoice, OfSeveralThatAreEquallyGoodIsLeftToTheUser) {
   auto c = choose({{"one.gguf", 1}, {"two.gguf", 2}}, parsed("hf.co/a/b"));
   ASSERT_FALSE(c);
