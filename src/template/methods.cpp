@@ -188,9 +188,10 @@ int64_t place(Call& c, bool from_left) {
   const auto size = int64_t(count_codes(s));
   const auto bound = [&](const Value& v, int64_t otherwise) {
     const int64_t i = given(v) && v.is(Kind::None) ? otherwise : whole(c, v, otherwise);
-    return std::clamp<int64_t>(i < 0 ? i + size : i, 0, size);
+    return std::max<int64_t>(i < 0 ? i + size : i, 0);
   };
-  const int64_t from = bound(c.a[1], 0), to = bound(c.a[2], size);
+  // Nothing is behind the end, not even an empty text.
+  const int64_t from = bound(c.a[1], 0), to = std::min(bound(c.a[2], size), size);
   if (from > to) return -1;
   const size_t begin = byte_of(s, size_t(from)), end = byte_of(s, size_t(to));
   const std::string_view within = s.substr(begin, end - begin);

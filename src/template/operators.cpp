@@ -43,7 +43,8 @@ double float_operation(char sign, double a, double b) {
     case 'd': return std::floor(a / b);
     case '%': {
       const double r = std::fmod(a, b);
-      return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+      if (r == 0) return std::copysign(0.0, b);
+      return (r < 0) != (b < 0) ? r + b : r;
     }
     default: return std::pow(a, b);
   }

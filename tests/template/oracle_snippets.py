@@ -198,6 +198,65 @@ a {# c #} b {#- c -#} c
 {{ none|list }}
 {{ none|join }}
 {{ 3|e }} {{ true|upper }} {{ 12|replace(1, 3) }} {{ [1]|upper }} {{ 5|trim }} {{ none|trim }} {{ [3]|join|int + 1 }}
+{{ '%5d|%-5d|%05d|%+d|% d|%i'|format(42, 42, 42, 42, 42, 42) }}
+{{ '%x|%X|%#x|%o|%#o'|format(255, 255, 255, 8, 8) }}
+{{ '%e|%.0e|%g|%.3g|%E'|format(1234.5, 1234.5, 1234.5, 1234.5, 0.00012) }}
+{{ '%f|%.0f|%8.2f|%-8.2f|%08.2f'|format(2.5, 2.5, 2.5, -2.5, -2.5) }}
+{{ '%5s|%-5s|%.2s|%5.1s|%r'|format('abc', 'abc', 'abc', 'abc', 'abc') }}
+{{ '%c|%%|%d'|format(65, 3.99) }}
+{{ '%(a)5s|%(b)-4d|%(a)s' % {'a': 'x', 'b': 7} }}
+{{ '%s' % [1, 2] }} {{ '%s' % 'x' }} {{ '%s' % ('x',) }}
+{{ '{:<6}|{:>6}|{:^6}|{:*^7}|{:^5}|{:^4}'.format('ab', 'ab', 'ab', 'ab', 'ab', 'abc') }}
+{{ '{:d}|{:5d}|{:<5d}|{:05d}|{:+d}|{: d}|{:+d}'.format(42, 42, 42, 42, 42, 42, -42) }}
+{{ '{:x}|{:X}|{:#x}|{:o}|{:b}|{:#b}|{:c}'.format(255, 255, 255, 8, 5, 5, 65) }}
+{{ '{:,}|{:,}|{:,.2f}|{:,}'.format(999, 1000, 1234567.891, -1234567) }}
+{{ '{:.2f}|{:8.3f}|{:e}|{:g}|{:.0f}|{:.1%}|{:%}'.format(2.675, 2.5, 12345.678, 0.0001, 2.5, 0.125, 1) }}
+{{ '{0}{1}{0}|{a}|{a!r:>5}|{b[k]}|{c[1]}'.format('x', 'y', a='z', b={'k': 1}, c=[3, 4]) }}
+{{ '{{}}{}'.format(1) }}
+{{ '{:s}|{:5}|{:5}|{:.2}'.format('a', 1, 'b', 'xyz') }} {{ '{}|{}|{}'.format(none, true, 1.0) }}
+{{ ' -5 '|int }} {{ '+5'|int }} {{ '5 5'|int(9) }} {{ ''|int(3) }} {{ '-0x1f'|int(0, 16) }} {{ 'zz'|int(0, 36) }}
+{{ '0b12'|int(7, 2) }} {{ '0x'|int(7, 16) }} {{ 2.9|int }} {{ '-2.9'|int }} {{ '1e2'|int }} {{ '0o17'|int(0, 8) }} {{ '017'|int(7, 8) }}
+{{ '1e400'|float }} {{ '-inf'|float }} {{ ' 2.5 '|float }} {{ '2,5'|float(1.0) }} {{ '.5'|float }} {{ '5.'|float }} {{ '+1'|float }}
+{{ 2.567|round(2, 'ceil') }} {{ 2.561|round(2, 'floor') }} {{ (-2.5)|round(0, 'ceil') }} {{ (-2.5)|round(0, 'floor') }} {{ 0.5|round }} {{ 1.5|round }} {{ 1234|round(-2) }} {{ 2.55|round(1) }} {{ 7|round(2) }}
+{{ 0|filesizeformat }} {{ 2|filesizeformat }} {{ 1500|filesizeformat }} {{ 999999|filesizeformat }} {{ 1e23|filesizeformat }} {{ 1e27|filesizeformat }} {{ '2000'|filesizeformat }} {{ 1048575|filesizeformat(true) }}
+{{ 'hello big world'|truncate(5, true, '') }} {{ 'hello big world'|truncate(8) }} {{ 'hello big world'|truncate(9, false, '..', 0) }} {{ 'helloworld'|truncate(5, false, '', 0) }} {{ 'hello'|truncate(5, true, '.', 0) }}
+{{ 'a b'|title }} {{ "it's o'neil-x_y 3d"|title }} {{ "it's 3d"|capitalize }} {{ "it's 3d ÉCOLE".title() }} {{ 'é ß'.upper() }} {{ 'İI'.lower()|length }}
+{{ 'abc'|center(0) }}|{{ 'abc'|center(3) }}|{{ 'abc'|center(4) }}|{{ 'abc'.center(4) }}|{{ 'ab'.center(5) }}|{{ 'é'.center(3, '*') }}|{{ 'é'.ljust(3, '*') }}
+{{ '  x y '.split(' ') }} {{ 'a b c'.split(none, 0) }} {{ ' a b c '.split(none, 1) }} {{ 'a,b,c'.split(',', 1) }} {{ 'a,b,c'.rsplit(',', 1) }} {{ ' a b c '.rsplit(none, 1) }} {{ 'aXbX'.split('X') }} {{ 'abc'.split(none, -1) }}
+{{ 'a\vb\fc\x1cd\x1de\x1ef\x85g\u2028h\u2029i\rj\r\nk\nl'.splitlines() }} {{ 'a\x1fb'.splitlines() }} {{ '\n'.splitlines() }} {{ 'a\r\n\r\nb'.splitlines(true) }} {{ 'a\x84b\x86c'.splitlines()|length }}
+{{ 'aXbXc'.replace('X', '-', 1) }} {{ 'aaa'.replace('a', 'b', 0) }} {{ 'aaa'.replace('a', 'b', -1) }} {{ 'ab'.replace('', '.', 2) }} {{ 'ab'|replace('a', 'x', 1) }} {{ 'aaaa'|replace('aa', 'b') }}
+{{ 'banana'.find('an', 2) }} {{ 'banana'.find('an', -3) }} {{ 'banana'.find('an', 1, 3) }} {{ 'banana'.find('an', 1, 2) }} {{ 'banana'.rfind('an') }} {{ 'banana'.find('') }} {{ 'banana'.find('', 6) }} {{ 'banana'.find('', 7) }}
+{{ 'banana'.count('a') }} {{ 'banana'.count('ana') }} {{ 'banana'.count('') }}
+{{ 'abc'.startswith(('x', 'ab')) }} {{ 'abc'.startswith('') }} {{ 'abc'.endswith(('x', 'bc')) }} {{ 'abc'.endswith('abcd') }} {{ 'abc'.removesuffix('c') }} {{ 'abc'.removesuffix('x') }} {{ 'abc'.removeprefix('b') }} {{ 'abab'.removeprefix('ab') }}
+{{ 'xxaxx'.strip('x') }} {{ 'xxaxx'.lstrip('x') }} {{ 'xxaxx'.rstrip('x') }} {{ '\x1f a \x1c'.strip() }} {{ '\u2003a\u00a0'.strip() }} {{ 'abc'.strip('') }}
+{{ '42'.zfill(5) }} {{ '-42'.zfill(5) }} {{ '+4'.zfill(4) }} {{ ''.zfill(2) }} {{ '-'.zfill(3) }} {{ 'abc'.zfill(2) }} {{ '--1'.zfill(5) }}
+{{ 'A1'.isupper() }} {{ '1'.isupper() }} {{ 'a1'.islower() }} {{ '²'.isdecimal() }} {{ ''.isalpha() }} {{ 'é'.isalpha() }} {{ ' \t'.isspace() }} {{ '\x7f'.isascii() }} {{ '\x80'.isascii() }}
+{{ 'abcdef'[1:-1] }} {{ 'abcdef'[::2] }} {{ 'abcdef'[::-2] }} {{ 'abcdef'[4:1:-1] }} {{ 'abcdef'[-2:] }} {{ 'abcdef'[:99] }} {{ 'abcdef'[99:] }}|{{ 'abcdef'[-99:2] }} {{ 'abcdef'[2:2] }}|{{ 'abcdef'[-1:0:-2] }} {{ 'abcdef'[99::-1] }}
+{{ [0, 1, 2, 3][::-1] }} {{ [0, 1, 2, 3][1::2] }} {{ [0, 1, 2, 3][-3:-1] }} {{ [0, 1, 2, 3][3:0:-2] }} {{ (0, 1, 2)[1:] }} {{ range(10)[2:8:3]|list }} {{ [0, 1][-1] }} {{ [0, 1][-3] is defined }} {{ [0, 1][2] is defined }}
+{{ -7 // 2 }} {{ 7 // -2 }} {{ -7 % 3 }} {{ 7 % -3 }} {{ -6 % 3 }} {{ 7.5 % -2 }} {{ -7.5 // 2 }} {{ 6 / 3 }} {{ -8 // 3.0 }} {{ 2 ** -2 }} {{ (-2) ** 3 }} {{ 0 ** 0 }} {{ 5 % 5.5 }} {{ -0.0 % 3 }}
+{{ 'ab' * 0 }}|{{ 'ab' * -1 }}|{{ 2 * 'ab' }} {{ [1] * 2 }} {{ [1] * 0 }} {{ (1,) * 2 }} {{ true * 3 }} {{ 'a' + 'b' }} {{ [1] + [2] }}
+{{ 1 < 1 }} {{ 1 <= 1 }} {{ 1 >= 1 }} {{ 1 > 1 }} {{ 1 < 2 <= 2 < 3 }} {{ 'a' < 'B' }} {{ 'a' < 'aa' }} {{ '' < 'a' }} {{ [1, 2] < [1, 3] }} {{ [1] < [1, 0] }} {{ [2] > [1, 9] }} {{ true < 2 }} {{ 1.0 == 1 }} {{ 'é' > 'z' }}
+{{ 1e15 }} {{ 1e16 }} {{ 123456789012345678 }} {{ 1e-4 }} {{ 0.00001 }} {{ 1.5e-5 }} {{ 1.0e22 }} {{ 12345678.125 }} {{ 0.1 + 0.2 }} {{ 1e15 + 0.5 }} {{ 9999999999999998.0 }} {{ -1.5e16 }} {{ 100000.0 }} {{ 1 / 3 }}
+{{ ['\x00', '\t', '\x1f', ' ', '\x7e', '\x7f', '\x80', '\x9f', '\xa0', '\xa1', '\xad', '\u200b', '\u2028', '\ue000', '\uffff', '\U0001f600', "'", '"', "'\"", '\\'] }}
+{{ '\x00\x1f\x20\x7e\x7f\x80\xff\uffff\U00010000\U0010ffff"\\/\b\f\n\r\t'|tojson(ensure_ascii=true) }}
+{{ '\x00\x1f\x20\x7e\x7f\x80\uffff\U00010000"\\/\b\f\n\r\t'|tojson }}
+{{ {'a': [], 'b': {}, 'c': [1, [2]], 'd': {'e': none}}|tojson(indent=2) }} {{ [1, 2]|tojson(indent=1) }} {{ [1, {'a': 2}]|tojson(separators=('|', '=')) }}
+{{ [1.0, 1e16, 1e-7, 0.1, -0.0, 1e400, -1e400]|tojson }} {{ {true: 1, none: 2, 3: 4, 1.5: 5}|tojson }} {{ {'b': 1, 'a': {'d': 1, 'c': 2}}|tojson(sort_keys=true) }}
+{% for x in [1, 2, 3] %}{{ loop.revindex }}{{ loop.revindex0 }}{{ loop.previtem|default('-') }}{{ loop.nextitem|default('-') }}{{ loop.cycle('a', 'b') }}{{ loop.changed(x // 2) }}{{ loop.length }} {% endfor %}
+{% for x in 'ab' %}{% for y in 'cd' %}{{ loop.depth }}{{ loop.depth0 }}{{ loop.index }}{{ loop.first }}{{ loop.last }} {% endfor %}{% endfor %}
+{% for k, v in [{'g': 'b', 'n': 1}, {'g': 'A', 'n': 2}, {'g': 'B', 'n': 3}]|groupby('g') %}{{ k }}{{ v|map(attribute='n')|list }}{% endfor %} {% for x in [{'g': 1}, {}]|groupby('g', default=0) %}{{ x.grouper }}{{ x.list }}{% endfor %}
+{{ [3, 1, 2]|sort }} {{ ['b', 'A', 'a', 'B']|sort }} {{ ['b', 'A', 'a', 'B']|sort(case_sensitive=true) }} {{ [{'a': 2, 'b': 1}, {'a': 1, 'b': 2}, {'a': 1, 'b': 1}]|sort(attribute='a,b') }} {{ [[1, 'x'], [0, 'y']]|sort(attribute=1, reverse=true) }} {{ [{'a': {'b': 2}}, {'a': {'b': 1}}]|sort(attribute='a.b')|map(attribute='a.b')|list }}
+{{ [1, 2, 3, 4, 5]|batch(2)|list }} {{ [1, 2, 3]|batch(2, 'x')|list }} {{ [1, 2, 3, 4]|batch(2, 'x')|list }} {{ []|batch(2, 'x')|list }} {{ [1, 2, 3]|batch(2, none)|list }} {{ [1, 2, 3, 4, 5]|slice(3)|list }} {{ [1]|slice(3)|list }} {{ [1, 2]|batch(5, 0)|list }}
+{{ [1, 2, 3, 4]|select('divisibleby', 2)|list }} {{ [0, 1, '', 'a']|reject|list }} {{ [{'a': 1}, {'a': 0}, {}]|selectattr('a')|list }} {{ [{'a': 1}, {'a': 2}]|rejectattr('a', 'gt', 1)|list }} {{ [{'a': 1}, {}]|map(attribute='a', default=9)|list }} {{ ['a', 'b']|map('upper')|join }} {{ [[1, 2], [3]]|map('sum')|list }} {{ [{'a': {'b': 1}}]|map(attribute='a.b')|list }}
+{{ [1, 1.0, true, 2, '1']|unique|list }} {{ ['a', 'A', 'b']|unique(case_sensitive=true)|list }} {{ [1, 2]|sum(start=10) }} {{ [{'a': 1}, {'a': 2}]|sum('a') }} {{ [3, 1]|min }} {{ [{'a': 1}, {'a': 3}]|max(attribute='a') }} {{ []|min is undefined }} {{ [1, 2]|first }} {{ []|first is undefined }} {{ [1, 2]|last }} {{ 'abc'|last }}
+{{ [1, 2]|join(', ') }} {{ [{'a': 1}, {'a': 2}]|join('-', attribute='a') }} {{ []|join(',') }}|{{ ['<', '>'|e]|join }} {{ 'abc'|join('.') }} {{ {'a': 1, 'b': 2}|join }} {{ [none, true]|join('/') }}
+{{ 'a<b>"\'&'|e }} {{ ('<'|e) ~ '<' }} {{ ('<'|safe|e) }} {{ 'x'|forceescape }} {{ '<p>ab <!-- <x> --> <i>c</i>\n\n d</p>'|striptags }} {{ 'a < b > c'|striptags }} {{ '<!-- a'|striptags }}|
+{{ 'A/z-._~ +%&=é'|urlencode }} {{ [('a b', 'c/d'), ('e', 1)]|urlencode }} {{ {'k[]': 'v w', 'x': ''}|urlencode }} {{ ''|urlencode }}|{{ 12|urlencode }}
+{{ 'a\nb\n'|indent }}| {{ 'a\nb'|indent(width=2, first=true) }} {{ 'a\n\nb\n'|indent(1, false, true) }}| {{ 'a\r\nb'|indent(1) }} {{ 'a'|indent('--', true) }}
+{{ 'one two'|wordcount }} {{ ''|wordcount }} {{ "don't-stop x_y 1.5"|wordcount }} {{ 'é ü'|wordcount }}
+{{ {'b': 1, 'a': 2}|dictsort }} {{ {'b': 1, 'a': 2}|dictsort(by='value') }} {{ {'b': 1, 'A': 2, 'c': 0}|dictsort(true) }} {{ {'b': 'y', 'a': 'X'}|dictsort(false, 'value', true) }} {{ {'a': 1}|items|list }} {{ {'a': 1}.get('b', 2) }} {{ {'a': 1}.items()|list }} {{ {'a': 1, 'b': 2}|list }}
+{{ 5 is divisibleby 5 }} {{ 0 is even }} {{ -3 is odd }} {{ 3 is lt 3 }} {{ 3 is le 3 }} {{ 3 is ge 4 }} {{ 3 is ne 3 }} {{ 'A' is upper }} {{ 'a' is lower }} {{ true is integer }} {{ 1.0 is float }} {{ 1 is float }} {{ true is boolean }} {{ none is none }} {{ [] is sequence }} {{ {} is sequence }} {{ 'a' is iterable }} {{ 1 is iterable }} {{ 2 is in [2] }} {{ none is sameas none }} {{ 1 is sameas true }}
+{% set c = cycler(1, 2) %}{{ c.current }}{{ c.next() }}{{ c.next() }}{{ c.next() }}{{ c.current }}{{ c.reset() }}{{ c.current }} {% set j = joiner() %}{{ j() }}{{ j() }}{{ j() }} {% set n = namespace(a=1) %}{% set n.a = n.a + 1 %}{{ n.a }} {{ dict(a=1, b=2) }} {{ range(5, 0, -2)|list }} {{ range(3)|length }} {{ range(0)|list }}
 """.strip("\n").split("\n")
 
 # Where white space and line ends are the point.

@@ -3,6 +3,7 @@
 
 Usage: oracle_test.py GIMBAL [FOLDER]     FOLDER: chat goldens, or *.jinja; these run over synthetic conversations
        oracle_test.py --lines PROGRAM     over a program that answers JSON lines (for work on the interpreter)
+       oracle_test.py --record FILE       writes what jinja2 renders of the snippets, for template_test.cpp
 Needs jinja2 (Debian: python3-jinja2, in `scripts/setup.sh checks`); without it, exit code 77: skipped.
 """
 import datetime
@@ -167,7 +168,18 @@ def by_gimbal(program, work):
             yield (ran.stdout.decode() if ok else None), (None if ok else ran.stderr.decode())
 
 
+def record(path):
+    env, given = environment(), variables()
+    renderings = [{"source": s, "text": expected(env, s, given)[0]} for s, _ in cases(None)]  # null: an error
+    with open(path, "w", encoding="utf-8") as file:
+        rows = ",\n".join(json.dumps(r) for r in renderings)
+        file.write(f'{{"jinja2": "{jinja2.__version__}", "now": "{NOW.isoformat()}", "variables": {json.dumps(given)},\n"renderings": [\n{rows}\n]}}\n')
+    return 0
+
+
 def main(arguments):
+    if arguments[0] == "--record":
+        return record(arguments[1])
     lines = arguments[0] == "--lines"
     program, folder = arguments[1 if lines else 0], arguments[-1]
     work = list(cases(folder if os.path.isdir(folder) else None))

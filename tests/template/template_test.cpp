@@ -67,6 +67,23 @@ TEST(Template, GoldenRenderings) {
   EXPECT_GT(cases, whole_collection() ? 280 : 180);
 }
 
+// The snippets of oracle_snippets.py, one feature each: `oracle_test.py --record` wrote what jinja2 renders.
+TEST(Template, SnippetsAreRenderedAsJinja2Does) {
+  const Json file = read_json(GIMBAL_SOURCE_DIR "/tests/data/peer/template/snippets.json");
+  const RenderOptions options = at(file["now"]);
+  int rendered = 0, failed = 0;
+  for (const Json& c : file["renderings"]) {
+    SCOPED_TRACE(c["source"].get<std::string>());
+    const auto r = render(c["source"], file["variables"], options);
+    if (c["text"].is_null()) EXPECT_FALSE(r) << r->text;
+    else if (!r) ADD_FAILURE() << r.error().message;
+    else EXPECT_EQ(r->text, c["text"].get<std::string>());
+    (c["text"].is_null() ? failed : rendered)++;
+  }
+  EXPECT_GT(rendered, 190);
+  EXPECT_GT(failed, 50);
+}
+
 // ---- What came in with the variables is marked, whatever is done to it.
 
 // The text with what is foreign in brackets.
