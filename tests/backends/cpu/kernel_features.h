@@ -14,7 +14,7 @@ namespace gimbal::test {
 inline uint32_t features_by_the_kernel() {
   using namespace cpu;
   std::string flags;
-  for (const std::string& line : lines_of("/proc/cpuinfo"))
+  for (const std::string& line : gimbal::lines_of("/proc/cpuinfo"))
     if (line.rfind("flags", 0) == 0) flags = " " + line.substr(line.find(':') + 1) + " ";
   const auto has = [&](const char* names) {
     bool all = true;
