@@ -8,6 +8,7 @@ Usage: combinations.py [--build WHICH] [--list] [--folder FOLDER] [--jobs N]
                   backends together) (default: none)
   --configure WHICH   all (every non-empty set), singles, none (default: all)
   --list          say which sets there are, and stop
+  --page WHAT     check docs/combinations.md, the table of all sets, or write it (update), and stop
   --folder FOLDER where to work: FOLDER-<set> (default: build/combinations); removed at the end unless --keep is given
   --jobs N        configure steps and compilers at a time (default: 2)
 
@@ -133,11 +134,53 @@ def built(name, folder, jobs):
     return time.monotonic() - begin, f"cannot be built:\n{done.stdout[-4000:]}" if done.returncode else None
 
 
+def page(names):
+    """docs/combinations.md: what CI does with each set (make check-combinations)."""
+    gpus = [name for name in names if name != "cpu"]
+    single = {(name,) for name in names}
+
+    def cell(chosen):
+        if not chosen:
+            return "refused"
+        return "configured, built" if chosen in single else "configured"
+
+    rows = [("none", (), ("cpu",))]
+    rows += [(", ".join(set_), set_, ("cpu", *set_)) for set_ in subsets(gpus)]
+    lines = [f"| {label} | {cell(without)} | {cell(tuple(n for n in names if n in with_))} |" for label, without, with_ in rows]
+    return f"""# Combinations of backends
+
+What CI does with each of the {2 ** len(names) - 1} sets of backends (`make check-combinations`). "Configured": the set configures with warnings as
+errors, and the compile commands name files of its backends and of no other. "Built": compiled, linked and compared in size. The
+preset `gpu` builds all of them together, with all tests.
+`BUILD=pairs make check-combinations` also builds {len(chosen_pairs(names))} pairs: cpu with each other backend, and {", ".join("+".join(p) for p in PAIRS)}.
+
+`scripts/check/combinations.py --page update` writes this page, and `check_combinations_page` compares it.
+
+| GPU backends | without cpu | with cpu |
+|---|---|---|
+""" + "\n".join(lines) + "\n"
+
+
+def check_page(names, update):
+    path = os.path.join(ROOT, "docs/combinations.md")
+    text = page(names)
+    if update:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return 0
+    with open(path, encoding="utf-8") as file:
+        if file.read() == text:
+            return 0
+    print("docs/combinations.md is not what scripts/check/combinations.py --page update writes", file=sys.stderr)
+    return 1
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", choices=["none", "singles", "pairs", "all"], default="none")
     parser.add_argument("--configure", choices=["none", "singles", "all"], default="all")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--page", choices=["check", "update"])
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--folder", default=os.path.join(ROOT, "build", "combinations"))
     parser.add_argument("--jobs", type=int, default=2)
@@ -145,6 +188,8 @@ def main():
     wanted.folder = os.path.abspath(wanted.folder)
 
     names = backends()
+    if wanted.page:
+        return check_page(names, wanted.page == "update")
     singles = [(name,) for name in names]
     to_build = {"none": [], "singles": singles, "pairs": chosen_pairs(names),
                 "all": singles + chosen_pairs(names) + [tuple(names)]}[wanted.build]

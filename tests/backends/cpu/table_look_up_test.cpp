@@ -3,17 +3,16 @@
 // the numbers that bring the sums of 16 bits to their limits.
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <random>
 
-#include "backends/cpu/layout.h"
 #include "discovery/registry.h"
-#include "packing/pack.h"
 #include "support/cpu_rows.h"
-#include "tensor/activations.h"
+#include "support/ternary_product.h"
 
 namespace gimbal::cpu {
 namespace {
+
+using test::TernaryProduct;
 
 constexpr float kWeightScale = 0.0371f, kActivationScale = 0.0113f;
 
@@ -44,62 +43,14 @@ const LookUpCase kLookUps[] = {
     {"a row of a model", 13824, 33, 1, any_weight, any_code},
 };
 
-// A product in memory: the weights packed, the activations quantized, and the outputs that must come out.
-struct LookUpProduct {
-  gimbal_op op{};
-  gimbal_value weights{}, activations{}, out{};
-  std::vector<uint8_t> packed, x;
-  std::vector<float> want;
-  int rows;
-
-  LookUpProduct(const LookUpCase& c, DType type) : rows(c.rows) {
-    std::mt19937 bits(uint32_t(c.columns * 31 + c.outputs));
-    const size_t columns = size_t(c.columns), outputs = size_t(c.outputs);
-    const size_t block = size_t(info(type).block), quarter = block / 4;
-    std::vector<uint8_t> dense(columns * outputs / 4 + size_t(tensor_tail_bytes(type)));
-    std::vector<int> w(columns * outputs), a(columns * size_t(rows));
-    for (size_t i = 0; i < w.size(); i++) {  // tensor/quant/i2_s.inc
-      w[i] = c.weight(bits());
-      const size_t in_block = i % block;
-      dense[i / block * quarter + in_block % quarter] |=
-          uint8_t((w[i] + 1) << (6 - 2 * (in_block / quarter)));
-    }
-    std::memcpy(&dense[w.size() / 4], &kWeightScale, 4);
-    packed.resize(size_t(packed_bytes(type, c.columns, c.outputs)) + 64);
-    pack(type, c.columns, c.outputs, dense.data(), aligned(), 0, c.outputs);
-    const Activations layout = activations_of(DType::A8_ROW);
-    x.resize(a.size() / size_t(layout.block) * size_t(layout.bytes));
-    std::vector<int8_t> codes(a.size());
-    for (size_t i = 0; i < a.size(); i++) codes[i] = c.activation(bits()), a[i] = codes[i];
-    for (size_t b = 0; b < a.size() / size_t(layout.block); b++)
-      put_activations(layout, kActivationScale, &codes[b * size_t(layout.block)],
-                      &x[b * size_t(layout.bytes)]);
-    for (size_t r = 0; r < size_t(rows); r++)
-      for (size_t o = 0; o < outputs; o++) {
-        int64_t sum = 0;
-        for (size_t k = 0; k < columns; k++) sum += int64_t(w[o * columns + k]) * a[r * columns + k];
-        want.push_back(float(sum) * (kWeightScale * kActivationScale));
-      }
-    op.inputs = 2;
-    weights.dim[0] = c.columns, weights.dim[1] = c.outputs;
-  }
-  uint8_t* aligned() {
-    const auto at = reinterpret_cast<uintptr_t>(packed.data());
-    return packed.data() + (64 - at % 64) % 64;
-  }
-  // What a row computes: all work items at once, or one by one from the last on.
-  std::vector<float> computed(const CpuKernel& row, bool one_by_one) {
-    std::vector<float> y(want.size(), -1.f);
-    CpuTask t{};
-    t.op = &op, t.out = &out, t.in[0] = &weights, t.in[1] = &activations;
-    t.x[0] = aligned(), t.x[1] = x.data(), t.y = reinterpret_cast<unsigned char*>(y.data()), t.rows = rows;
-    const int64_t items = row.work(t).items;
-    if (one_by_one)
-      for (int64_t i = items; i-- > 0;) row.launch(t, i, i + 1);
-    else row.launch(t, 0, items);
-    return y;
-  }
-};
+TernaryProduct product_of(const LookUpCase& c, DType type) {
+  std::mt19937 bits(uint32_t(c.columns * 31 + c.outputs));
+  std::vector<int8_t> weights(size_t(c.columns) * size_t(c.outputs)),
+      activations(size_t(c.columns) * size_t(c.rows));
+  for (int8_t& w : weights) w = c.weight(bits());
+  for (int8_t& a : activations) a = c.activation(bits());
+  return {type, c.columns, weights, activations, kWeightScale, kActivationScale};
+}
 
 class TableLookUp : public testing::TestWithParam<DType> {};
 
@@ -112,7 +63,7 @@ TEST_P(TableLookUp, TheSumsAreThoseOfPlainArithmetic) {
   int looked_up = 0, others = 0;
   for (const LookUpCase& c : kLookUps) {
     if (c.columns % info(GetParam()).block) continue;
-    LookUpProduct p(c, GetParam());
+    TernaryProduct p = product_of(c, GetParam());
     for (size_t i = 0; i < rows.size(); i++) {
       const CpuKernel& row = rows[i];
       const std::string name = row.info.name;
