@@ -109,8 +109,8 @@ TEST_F(StoredPrefixes, ServeOtherBatches) {
 TEST_F(StoredPrefixes, EveryCacheFormatHasPagesOfItsOwn) {
   const auto text = any_tokens(150, 500);
   size_t files_before = 0;
-  for (const DType type :
-       {DType::F16, DType::F32, DType::BF16, DType::Q8_0, DType::Q5_0, DType::Q4_1, DType::Q4_0, DType::IQ4_NL}) {
+  for (const DType type : {DType::F16, DType::F32, DType::BF16, DType::Q8_0, DType::Q5_0, DType::Q4_1,
+                           DType::Q4_0, DType::IQ4_NL}) {
     SCOPED_TRACE(info(type).name);
     StoringSettings s;
     s.cache = type;
