@@ -94,7 +94,7 @@ const std::vector<Try>& tries() {
        {cache(32, 2, 4, DType::Q4_0), f({32, 2, 3}), i({3}), i({3}), i({4, 1})},
        cache(32, 2, 4, DType::Q4_0)},
       {OpKind::CacheWrite,
-       {cache(32, 2, 4, DType::Q5_0), f({32, 2, 3}), i({3}), i({3}), i({4, 1})},
+       {cache(32, 2, 4, DType::Q5_1), f({32, 2, 3}), i({3}), i({3}), i({4, 1})},
        {},
        "one of f32, f16, q4_0, q8_0, bf16"},
       {OpKind::CacheWrite,

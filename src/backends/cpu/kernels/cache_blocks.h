@@ -110,12 +110,13 @@ struct Quantized {
 };
 
 // One head at one position: `tiles` are those of its 16 positions, `lane` its place among them.
-inline void write_blocks(DType t, const float* x, int32_t hd, bool is_key, int lane, uint8_t* tiles) {
-  const int64_t tile_bytes = gimbal::cpu::cache_tile_bytes(t);
-  const int bytes = gimbal::cpu::cache_code_bytes(t), halves = gimbal::cpu::cache_halves(t);
+template <DType T>
+inline void write_blocks(const float* x, int32_t hd, bool is_key, int lane, uint8_t* tiles) {
+  constexpr int64_t tile_bytes = gimbal::cpu::cache_tile_bytes(T);
+  constexpr int bytes = gimbal::cpu::cache_code_bytes(T), halves = gimbal::cpu::cache_halves(T);
   for (int32_t d = 0; d < hd; d += 32, tiles += tile_bytes) {
     uint8_t block[kMostBlockBytes];
-    encode_cached(t, x + d, block);
+    encode_cached(T, x + d, block);
     for (int h = 0; h < halves; h++) __builtin_memcpy(tiles + 32 * h + 2 * lane, block + 2 * h, 2);
     uint8_t* codes = tiles + 32 * halves;
     for (int i = 0; i < bytes; i++) codes[is_key ? 16 * i + lane : lane * bytes + i] = block[2 * halves + i];

@@ -12,8 +12,10 @@ inline void write_head(DType, const float* x, int32_t hd, bool is_key, int32_t a
   for (int32_t d = 0; d < hd; d++)
     y[is_key ? (at / 16 * hd + d) * 16 + at % 16 : at * padded + d] = C::from(x[d]);
 }
-inline void write_head_blocks(DType t, const float* x, int32_t hd, bool is_key, int32_t at, uint8_t* page) {
-  write_blocks(t, x, hd, is_key, at % 16, page + at / 16 * hd / 32 * gimbal::cpu::cache_tile_bytes(t));
+template <DType T>
+inline void write_head_blocks(DType, const float* x, int32_t hd, bool is_key, int32_t at, uint8_t* page) {
+  constexpr int64_t tile = gimbal::cpu::cache_tile_bytes(T);
+  write_blocks<T>(x, hd, is_key, at % 16, page + at / 16 * hd / 32 * tile);
 }
 
 using WriteHead = void (*)(DType, const float* x, int32_t hd, bool is_key, int32_t at, uint8_t* page);
