@@ -96,7 +96,7 @@ const std::vector<Try>& tries() {
       {OpKind::CacheWrite,
        {cache(32, 2, 4, DType::Q5_1), f({32, 2, 3}), i({3}), i({3}), i({4, 1})},
        {},
-       "one of f32, f16, q4_0, q8_0, bf16"},
+       "one of f32, f16, q4_0, q4_1, q5_0, q8_0, iq4_nl, bf16"},
       {OpKind::CacheWrite,
        {Shape(DType::I8, {8, 2, P, 4}), f({8, 2, 3}), i({3}), i({3}), i({4, 1})},
        {},
