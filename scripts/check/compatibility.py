@@ -26,6 +26,8 @@ PROOFS = {
     "opencl": ("hardware", "once, by hand: [backends](backends.md); in tests PoCL: `opencl_kernels_test`"),
     "webgpu": ("software device", "Dawn over lavapipe: `webgpu_kernels_test`; on an H100 all kernels were right, but not all had the CPU's bits"),
 }
+# Kernels that are younger than the last run of a GPU in hardware, and what they ran on since.
+YOUNGER = {("cache_write", f): {"cuda": "emulated", "opencl": "software device"} for f in ("q4_1", "q5_0", "iq4_nl")}
 MARKS = {"hardware": "H", "software device": "S", "emulated": "E", "compiled only": "C"}
 OPS = ("embed", "mat_mul", "expert_mat_mul")
 CACHE_OPS = ("cache_write", "attention")
@@ -80,7 +82,8 @@ def page(kernels):
         lacking = [op for op in ops if (of, op, name) not in has]
         if len(lacking) == len(ops):
             return "-"
-        return MARKS[PROOFS[backend][0]] + "".join(f", no {op}" for op in lacking)
+        proof = next((YOUNGER[op, name][backend] for op in ops if backend in YOUNGER.get((op, name), ())), PROOFS[backend][0])
+        return MARKS[proof] + "".join(f", no {op}" for op in lacking)
 
     names = [name for name in known]
     weights = ["f32", "f16", "bf16", *formats()]
