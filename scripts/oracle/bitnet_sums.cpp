@@ -46,8 +46,7 @@ int main() {
   if (size[3] >= 0) file[size[3]] |= 0xc0;
   if (FOUR_ROWS)
     ggml_vec_dot_i2_i8_s_1x4_32W(int(columns), sums.data(), 0, file, columns, codes.data(), 0, int(rows));
-  else
-    ggml_vec_dot_i2_i8_s_1x1(int(columns), sums.data(), 0, file, columns, codes.data(), 0, int(rows));
+  else ggml_vec_dot_i2_i8_s_1x1(int(columns), sums.data(), 0, file, columns, codes.data(), 0, int(rows));
   for (float& s : sums) s -= float(sum);  // the kernel multiplies the codes 0, 1, 2
 #else
   uint8_t* file = get<uint8_t>(bytes);

@@ -1,6 +1,6 @@
 // Greedy tokens and logits of microsoft/BitNet's program, for bitnet_model.py: linked with the libraries that
-// its build makes. In, as 32-bit numbers: the tokens of a prompt. Out: the tokens that follow, then the logits
-// that each was chosen by.
+// its build makes. In, as 32-bit numbers: the tokens of a prompt. Out: the tokens that follow, then the
+// logits that each was chosen by.
 #include <llama.h>
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 namespace gimbal::test {
 std::span<const CompiledText> engine_texts();  // generated, as the next: metal.cmake
 std::span<const CompiledText> tensor_texts();
-}
+}  // namespace gimbal::test
 
 extern "C" const gimbal_backend* gimbal_backend_metal_pretended(void) {
   gimbal::test::know_texts(gimbal::test::engine_texts());
