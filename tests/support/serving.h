@@ -92,26 +92,28 @@ class Serving {
   pid_t child_ = 0;
 };
 
+// Empty or cut off where reading fails, as that of /proc/PID/stat does when the process ends meanwhile. (An
+// istreambuf_iterator would throw.)
+inline std::string contents_of(const std::filesystem::path& file) {
+  std::ostringstream contents;
+  contents << std::ifstream(file, std::ios::binary).rdbuf();
+  return contents.str();
+}
+
 // The processes whose parent is this one, and which say that they are workers.
 inline std::vector<pid_t> workers_of(pid_t parent) {
   std::vector<pid_t> found;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != name.npos) continue;
-    std::ifstream stat(entry.path() / "stat"), command(entry.path() / "cmdline");
-    std::string text((std::istreambuf_iterator<char>(stat)), {}),
-        words((std::istreambuf_iterator<char>(command)), {});
+    const std::string text = contents_of(entry.path() / "stat"),
+                      words = contents_of(entry.path() / "cmdline");
     // "pid (name) state parent ..."
     const size_t close = text.rfind(')');
     if (close == text.npos || words.find(std::string("\0worker\0", 8)) == words.npos) continue;
     if (std::atoi(text.c_str() + close + 4) == parent) found.push_back(pid_t(std::stoi(name)));
   }
   return found;
-}
-
-inline std::string contents_of(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 }  // namespace gimbal::test
