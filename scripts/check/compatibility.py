@@ -26,7 +26,7 @@ PROOFS = {
     "opencl": ("hardware", "once, by hand: [backends](backends.md); in tests PoCL: `opencl_kernels_test`"),
     "webgpu": ("software device", "Dawn over lavapipe: `webgpu_kernels_test`; on an H100 all kernels were right, but not all had the CPU's bits"),
 }
-# Kernels that are younger than the last run of a GPU in hardware, and what they ran on since.
+# Kernels that no hardware GPU has run yet, and the best proof of each.
 YOUNGER = {("cache_write", f): {"cuda": "emulated", "opencl": "software device"} for f in ("q4_1", "q5_0", "iq4_nl")}
 MARKS = {"hardware": "H", "software device": "S", "emulated": "E", "compiled only": "C"}
 OPS = ("embed", "mat_mul", "expert_mat_mul")

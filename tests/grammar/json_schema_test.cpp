@@ -187,7 +187,7 @@ TEST(JsonSchema, RefusesByName) {
     EXPECT_NE((g.error().message + g.error().remedy).find(said), std::string::npos)
         << schema << ": " << g.error().message;
   }
-  // Close to what is refused.
+  // Schemas that differ little from refused ones.
   for (const char* schema :
        {R"({"minLength":1.0})", R"({"maxItems":3999999999.0})", R"({"const":9007199254740991.0})",
         R"({"type":"object","unevaluatedProperties":true})", R"({"unevaluatedItems":{}})"})

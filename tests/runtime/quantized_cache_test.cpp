@@ -1,5 +1,5 @@
-// KV caches of blocks (Q8_0 to IQ4_NL) in a whole model: what they take, where they are refused, and how far
-// they move the logits. The numbers of single ops are kernels_test's business, the bits same_bits_test's.
+// Quantized KV caches (Q8_0 to IQ4_NL) in a whole model: their memory, the models that refuse them, and the
+// change of the logits. The numbers of single ops are kernels_test's business, the bits same_bits_test's.
 //
 // No golden file was made with a quantized cache, so the distance from the f32 cache is held against a figure
 // derived from the rounding: to first order, logits move in proportion to the error of the numbers in the

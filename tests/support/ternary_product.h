@@ -50,7 +50,7 @@ struct TernaryProduct {
     const auto at = reinterpret_cast<uintptr_t>(packed.data());
     return packed.data() + (64 - at % 64) % 64;
   }
-  // What a row computes: all work items at once, or one by one from the last on.
+  // The result of a row, by all work items at once or one by one from the last to the first.
   std::vector<float> computed(const CpuKernel& row, bool one_by_one) {
     std::vector<float> y(want.size(), -1.f);
     CpuTask t{};

@@ -1,5 +1,5 @@
-// The features of this x86 CPU by Linux's account: the flags of /proc/cpuinfo, which leave out what the
-// system does not save. The tests compare it with what CPUID said to cpu_features.cpp.
+// The features of this x86 CPU in the flags of /proc/cpuinfo. Linux omits features whose registers it does
+// not save. The tests compare it with what CPUID said to cpu_features.cpp.
 #pragma once
 #include <cstdint>
 #include <sstream>

@@ -45,8 +45,7 @@ constexpr Machine kMachines[] = {
 
 std::string variant_of(const std::string& kernel) { return kernel.substr(4, kernel.find('.', 4) - 4); }
 
-// What a child found, as lines: the features of its CPU; the variants of the build; the choices; the logits'
-// bytes.
+// The report of a child, a line each: CPU features, variants of the build, choices, bytes of the logits.
 std::string find(const Machine& machine) {
   std::string out = std::to_string(cpu_features()) + "\n";
   if (cpu_features() != machine.features) return out + "\n\n";

@@ -21,7 +21,7 @@ struct Graph {
   std::vector<Work> work;
 };
 struct Stream {
-  std::vector<size_t> last;    // what the next work waits for
+  std::vector<size_t> last;    // work that must end before the next begins
   std::vector<size_t> before;  // the same from before a capture, for work behind it
   Graph* capture = nullptr;
   bool origin = false;  // began the capture
