@@ -29,7 +29,7 @@ extern "C" void pages_stay_in_their_limit() {
 
 static DType any_cache_type() {
   const int i = nondet_int();
-  ASSUME(i >= 0 && i < 5);
+  ASSUME(i >= 0 && i <= int(DType::IQ4_NL));
   return DType(i);
 }
 

@@ -29,6 +29,18 @@ LIMIT = 600  # seconds of processor time for one run
 # Limits that the proofs assume, in sources that the checker cannot read. A changed limit needs a changed proof.
 ASSUMED = [
     ("src/ops/op.h", "inline constexpr int kPagePositions = 64;"),
+    ("src/ops/op.h", "inline constexpr int kChunk = 256;"),
+    ("src/ops/shapes.h", "kCacheTypes = set_of(DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q5_0,"),
+    ("src/ops/shapes.h", "DType::Q4_1, DType::Q4_0, DType::IQ4_NL);"),
+    ("src/tensor/formats.def", "f32,     .number = Single)"),
+    ("src/tensor/formats.def", "f16,     .number = Half)"),
+    ("src/tensor/formats.def", "bf16,    .number = Brain)"),
+    ("src/tensor/formats.def", "q8_0,    .x = A8_32,  .group = 32,  .bytes = true, .zero"),
+    ("src/tensor/formats.def", "q4_0,    .x = A8_32,  .group = 32,  .nibbles = true, .zero = 8, .most = 15, .scales = Halves)"),
+    ("src/tensor/formats.def", "q4_1,    .x = A8_32,  .group = 32,  .nibbles = true, .zero = 0, .most = 15, "
+                               ".scales = Halves, .minimums = true)"),
+    ("src/tensor/formats.def", "q5_0,    .x = A8_32,  .group = 32,  .nibbles = true, .bits = true, .zero"),
+    ("src/tensor/formats.def", "iq4_nl,  .x = A8_32,  .group = 32,  .nibbles = true, .levels"),
     ("src/runtime/model_plan.cpp", "constexpr int kMaxContext = 1 << 24;"),
     ("src/runtime/model_plan.cpp", "constexpr int kMaxPages = 1 << 22;"),
     ("src/runtime/model_plan.cpp", "if (o.batch < 1 || o.batch > 65536)"),
