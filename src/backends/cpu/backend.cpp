@@ -1,7 +1,5 @@
 // The CPU as a device: memory, the kernel rows of every instruction set that this build has, and running
 // programs.
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -98,11 +96,10 @@ CpuKernel kernel_of(const CpuRow& r, uint32_t needs) {
   if (c.rows == CpuRows::Prompts) limit(k, kPromptSizes);
   if (c.rows == CpuRows::Many) limit(k, kManySizes);
   if (c.tolerance > 0) k.numerics = GIMBAL_FAST, k.tolerance = c.tolerance;
-  return {k, r.work, r.launch, r.by_row, r.items_at_once, r.item_outputs, r.launch_two};
+  return {k, r.work, r.launch, r.by_row, r.items_at_once, r.item_outputs, r.launch_two, r.scratch};
 }
 
 constexpr size_t kMostHostKernels = 256;
-constexpr size_t kMapFrom = 1 << 20;  // larger buffers are mapped, with huge pages if the system has them
 
 class CpuDevice {
  public:
@@ -119,8 +116,8 @@ class CpuDevice {
     return &rows_[0].info;
   }
 
-  gimbal_code alloc(size_t n, gimbal_buffer** out);
-  void release(gimbal_buffer* b);
+  gimbal_code alloc(size_t n, gimbal_buffer** out) { return *out = new_buffer(n), GIMBAL_OK; }
+  void release(gimbal_buffer* b) { delete_buffer(b); }
   gimbal_code adopt(const void* data, size_t, gimbal_buffer** out) {
     // Kernels only read the slot of the weights; the cast is needed because all buffers have one type.
     *out = new gimbal_buffer{static_cast<unsigned char*>(const_cast<void*>(data)), 0, true};
@@ -261,30 +258,6 @@ gimbal_code CpuDevice::add_kernel(const gimbal_host_kernel& k) {
     return refuse("the device has " + std::to_string(kMostHostKernels) + " kernels of the program, its most");
   rows_.push_back({k.info, work_of_host_kernel, launch_host_kernel});
   return GIMBAL_OK;
-}
-
-gimbal_code CpuDevice::alloc(size_t n, gimbal_buffer** out) {
-  auto b = std::make_unique<gimbal_buffer>(gimbal_buffer{nullptr, 0});
-  if (n >= kMapFrom) {
-    b->mapped = size_t(up(int64_t(n), 1 << 21));
-    void* p = mmap(nullptr, b->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) throw std::bad_alloc();
-    madvise(p, b->mapped, MADV_HUGEPAGE);
-    b->data = static_cast<unsigned char*>(p);
-  } else {
-    const size_t size = size_t(up(int64_t(std::max<size_t>(n, 1)), 64));
-    b->data = static_cast<unsigned char*>(std::aligned_alloc(64, size));
-    if (!b->data) throw std::bad_alloc();
-    memset(b->data, 0, size);
-  }
-  *out = b.release();
-  return GIMBAL_OK;
-}
-
-void CpuDevice::release(gimbal_buffer* b) {
-  if (b->mapped) munmap(b->data, b->mapped);
-  else if (!b->adopted) std::free(b->data);
-  delete b;
 }
 
 gimbal_code CpuDevice::compile(const gimbal_program& p, gimbal_executable** out) {

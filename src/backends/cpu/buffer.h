@@ -7,3 +7,11 @@ struct gimbal_buffer {
   size_t mapped;         // bytes from mmap; 0: from aligned_alloc
   bool adopted = false;  // the caller's memory, read only
 };
+
+namespace gimbal::cpu {
+
+// At least n bytes, aligned to 64, of zeros. Throws std::bad_alloc.
+gimbal_buffer* new_buffer(size_t n);
+void delete_buffer(gimbal_buffer*);
+
+}  // namespace gimbal::cpu

@@ -45,10 +45,30 @@ CompiledProgram::CompiledProgram(const gimbal_program& p, const CpuKernel* table
   ranges_ = std::make_unique<Range[]>(schedule_.groups.size() * size_t(threads_));
   in_flight_ = std::make_unique<InFlight[]>(size_t(threads_));
   for (const gimbal_value& v : values_) memory_.resize(std::max<size_t>(memory_.size(), v.slot + 1));
+  plan_scratch();
+}
+
+// Ops of a level have scratch memory of their own; levels share it.
+void CompiledProgram::plan_scratch() {
+  for (const Level& level : schedule_.levels) {
+    size_t bytes = 0;
+    for (uint32_t g = level.begin; g < level.end; g++)
+      for (uint32_t i = schedule_.groups[g].begin; i < schedule_.groups[g].end; i++) {
+        if (!ops_[i].kernel->scratch) continue;
+        ops_[i].scratch = bytes;
+        bytes += (size_t(ops_[i].kernel->scratch(ops_[i].task)) + 63) / 64 * 64;
+      }
+    scratch_bytes_ = std::max(scratch_bytes_, bytes);
+  }
 }
 
 void CompiledProgram::run(gimbal_buffer* const* slots, size_t n, gimbal_step step, ThreadPool& pool) {
   bind(slots, n);
+  std::unique_ptr<gimbal_buffer, decltype(&delete_buffer)> scratch(nullptr, delete_buffer);
+  if (scratch_bytes_) {
+    scratch.reset(new_buffer(scratch_bytes_));
+    for (Op& o : ops_) o.task.scratch = scratch->data + o.scratch;
+  }
   const size_t first = plan_step(step);
   compute_alone(0, first);
   if (first == schedule_.levels.size()) return;

@@ -39,7 +39,8 @@ class CompiledProgram {
  public:
   // `table` must outlive this; the ops contain its indices. For a pool of `threads` threads.
   CompiledProgram(const gimbal_program&, const CpuKernel* table, int threads);
-  // Computes one step on the buffers of the slots. Allocates nothing. One call at a time.
+  // Computes one step on the buffers of the slots. Allocates nothing but the kernels' scratch memory, until
+  // it returns. One call at a time.
   void run(gimbal_buffer* const* slots, size_t n_slots, gimbal_step, ThreadPool&);
   // The number of executions of each op, in program order.
   void run_counts(uint64_t* counts, size_t n_ops) const;
@@ -51,6 +52,7 @@ class CompiledProgram {
     const gimbal_value* rows;  // its extent defines the number of rows
     CpuWork work;              // of this step
     uint64_t runs = 0;         // incremented with the op's first item
+    size_t scratch = 0;        // where its scratch memory begins
   };
   struct GroupState {
     size_t level;
@@ -71,6 +73,7 @@ class CompiledProgram {
     int64_t begin, end, rounds;  // an optional second half begins at begin + rounds
   };
 
+  void plan_scratch();
   void bind(gimbal_buffer* const* slots, size_t n_slots);
   size_t plan_step(gimbal_step);
   void plan_ranges(uint32_t group);
@@ -98,6 +101,7 @@ class CompiledProgram {
   // computed it: workers wait for values, not for threads.
   Event level_;
   std::vector<unsigned char*> memory_;  // of the slots that ops_ are bound to
+  size_t scratch_bytes_ = 0;            // of the level that needs most
 };
 
 }  // namespace gimbal::cpu

@@ -18,7 +18,8 @@ struct CpuTask {  // an op bound to memory
   // / x_share of x.
   const int32_t* row_list = nullptr;
   int32_t x_share = 1;
-  int32_t shift = 0;  // outputs of the first tile that belong to another matrix
+  int32_t shift = 0;                 // outputs of the first tile that belong to another matrix
+  unsigned char* scratch = nullptr;  // CpuKernelOf::scratch bytes, aligned to 64; their values are undefined
 };
 
 struct CpuWork {
@@ -67,6 +68,9 @@ struct CpuKernelOf {
   // and `other_begin` on. The tasks differ only in their output addresses.
   void (*launch_two)(const CpuTask&, int64_t begin, const CpuTask& other, int64_t other_begin,
                      int64_t items) = nullptr;
+  // If not null: the bytes that the op needs beside its values, from its shapes alone. They exist during a
+  // step.
+  int64_t (*scratch)(const CpuTask&) = nullptr;
 };
 using CpuRow = CpuKernelOf<CpuClaim>;
 using CpuKernel = CpuKernelOf<gimbal_kernel_info>;

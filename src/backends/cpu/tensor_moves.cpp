@@ -17,7 +17,6 @@ inline T read(const void* p) {
   return v;
 }
 
-#include "backends/cpu/kernels/heap.h"
 #include "backends/cpu/tensors/moves.h"
 #include "backends/cpu/tensors/number.h"
 #include "backends/cpu/tensors/order.h"
@@ -28,6 +27,11 @@ constexpr CpuRow row(const char* name, OpKind op, CpuWork (*work)(const CpuTask&
   return {{name, uint16_t(op), 0, uint8_t(DType::F32), 0, CpuRows::Any}, work, launch};
 }
 
+constexpr CpuRow with_scratch(CpuRow r, int64_t (*scratch)(const CpuTask&)) {
+  r.scratch = scratch;
+  return r;
+}
+
 const CpuRow kTable[] = {
     row("cpu.cast", OpKind::Cast, grains_of_output<2>, cast),
     row("cpu.assign", OpKind::Assign, grains_of_output<2>, assign),
@@ -36,7 +40,7 @@ const CpuRow kTable[] = {
     row("cpu.scatter", OpKind::Scatter, lines_of_ids, scatter),
     row("cpu.check_ids", OpKind::CheckIds, one_item, check_ids),
     row("cpu.encode", OpKind::Encode, rows_to_encode, encode_rows),
-    row("cpu.order", OpKind::Order, rows_to_order, order),
+    with_scratch(row("cpu.order", OpKind::Order, rows_to_order, order), scratch_of_order),
 };
 
 }  // namespace

@@ -151,31 +151,34 @@ inline void gather(const CpuTask& t, int64_t begin, int64_t end) {
     w.dim[i] = ids.dim[i], w.a[i] = i == along ? 0 : x.stride[i], w.b[i] = ids.stride[i];
   // One id for a whole row of neighbours: a copy.
   const bool rows = along > 0 && ids.stride[0] == 0 && x.stride[0] == 1;
+  Walk row = w;
+  row.rank--;
+  for (int i = 0; i < row.rank; i++) row.dim[i] = w.dim[i + 1], row.a[i] = w.a[i + 1], row.b[i] = w.b[i + 1];
+  const int64_t below = x.dim[along], step = x.stride[along];
   with_word(out.size, [&]<class W>(W*) {
     const auto* from = reinterpret_cast<const W*>(t.x[0]);
-    for_blocks(t, begin, end, [&](int64_t e, int64_t n) {
-      auto* y = reinterpret_cast<W*>(out.at(e));
-      if (!rows) {
-        walk(w, e, n, [&](int64_t a, int64_t b, int64_t) {
-          const int64_t id = id_at(ids, t.x[1], b);
-          *y++ = id >= 0 && id < x.dim[along] ? from[a + id * x.stride[along]] : W(0);
-        });
-        return;
-      }
-      Walk row = w;
-      row.rank--;
-      for (int i = 0; i < row.rank; i++)
-        row.dim[i] = w.dim[i + 1], row.a[i] = w.a[i + 1], row.b[i] = w.b[i + 1];
-      for (int64_t done = 0; done < n;) {
-        const int64_t at = (e + done) % w.dim[0], left = w.dim[0] - at,
-                      part = n - done < left ? n - done : left;
-        walk(row, (e + done) / w.dim[0], 1, [&](int64_t a, int64_t b, int64_t) {
-          const int64_t id = id_at(ids, t.x[1], b);
-          if (id >= 0 && id < x.dim[along])
-            __builtin_memcpy(y + done, from + a + id * x.stride[along] + at, size_t(part) * sizeof(W));
-        });
-        done += part;
-      }
+    with_type_of<int64_t>(DType(ids.dtype), [&]<class T>(T*) {
+      const auto* numbers = reinterpret_cast<const T*>(t.x[1]);
+      for_blocks(t, begin, end, [&](int64_t e, int64_t n) {
+        auto* y = reinterpret_cast<W*>(out.at(e));
+        for (int64_t done = 0; done < n;) {
+          const int64_t at = (e + done) % w.dim[0], left = w.dim[0] - at,
+                        part = n - done < left ? n - done : left;
+          walk(row, (e + done) / w.dim[0], 1, [&](int64_t a, int64_t b, int64_t) {
+            if (rows) {
+              const auto id = value_of<int64_t>(numbers[b]);
+              if (id >= 0 && id < below)
+                __builtin_memcpy(y + done, from + a + id * step + at, size_t(part) * sizeof(W));
+              return;
+            }
+            for (int64_t i = at; i < at + part; i++) {
+              const auto id = value_of<int64_t>(numbers[b + i * ids.stride[0]]);
+              y[done + i - at] = id >= 0 && id < below ? from[a + i * w.a[0] + id * step] : W(0);
+            }
+          });
+          done += part;
+        }
+      });
     });
   });
 }

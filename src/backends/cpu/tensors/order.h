@@ -1,46 +1,166 @@
-// order: the places of each row's values in rising or falling order, stable: a heap sort within the output,
-// because kernels allocate nothing.
+// order: the places of each row's values in rising or falling order, stable. A radix sort of keys with their
+// places, from the lowest digit up; short rows by insertion. Rows that are too long for the stack sort in
+// scratch memory.
 #pragma once
 
-#include "backends/cpu/kernels/heap.h"
 #include "backends/cpu/tensors/moves.h"
 
-// An unsigned key in the order of the values: -0 is 0, NaNs are equal and above infinity.
-template <class T>
-inline uint64_t order_key(T v) {
-  if constexpr (is_floating<typename Exact<T>::Type>) {
-    const double d = value_of<double>(v);
-    if (d != d) return ~uint64_t(0);
-    const uint64_t bits = __builtin_bit_cast(uint64_t, d + 0.0);
-    return bits >> 63 ? ~bits : bits | uint64_t(1) << 63;
-  } else if constexpr (__is_same(T, uint64_t)) {
-    return v;
-  } else {
-    return uint64_t(value_of<int64_t>(v)) ^ uint64_t(1) << 63;
+// An unsigned key in the order of the values, as wide as they: -0 is 0, NaNs are equal and above infinity.
+template <class Key>
+constexpr Key kSign = Key(Key(1) << (8 * sizeof(Key) - 1));
+template <class Key>
+inline Key key_of_bits(Key bits, Key infinity) {
+  const Key magnitude = Key(bits & Key(~kSign<Key>));
+  if (magnitude > infinity) return Key(~Key(0));
+  if (magnitude == 0) return kSign<Key>;
+  return bits & kSign<Key> ? Key(~bits) : Key(bits | kSign<Key>);
+}
+inline uint32_t order_key(float v) {
+  return key_of_bits<uint32_t>(__builtin_bit_cast(uint32_t, v), 0x7f800000u);
+}
+inline uint64_t order_key(double v) {
+  return key_of_bits<uint64_t>(__builtin_bit_cast(uint64_t, v), 0x7ff0000000000000u);
+}
+inline uint16_t order_key(Half v) { return key_of_bits<uint16_t>(v.bits, 0x7c00); }
+inline uint16_t order_key(Brain v) { return key_of_bits<uint16_t>(v.bits, 0x7f80); }
+inline uint8_t order_key(Truth v) { return v.bits != 0; }
+inline uint8_t order_key(uint8_t v) { return v; }
+inline uint16_t order_key(int16_t v) { return uint16_t(uint16_t(v) ^ kSign<uint16_t>); }
+inline uint32_t order_key(uint32_t v) { return v; }
+inline uint32_t order_key(int32_t v) { return uint32_t(v) ^ kSign<uint32_t>; }
+inline uint64_t order_key(int64_t v) { return uint64_t(v) ^ kSign<uint64_t>; }
+
+// Calls f with a null pointer of a format that has an order (device/tensor_claims.h).
+template <class F>
+inline void with_ordered_type(DType t, F f) {
+  switch (t) {
+    case DType::F32: return f(static_cast<float*>(nullptr));
+    case DType::F16: return f(static_cast<Half*>(nullptr));
+    case DType::BF16: return f(static_cast<Brain*>(nullptr));
+    case DType::F64: return f(static_cast<double*>(nullptr));
+    case DType::Bool: return f(static_cast<Truth*>(nullptr));
+    case DType::U8: return f(static_cast<uint8_t*>(nullptr));
+    case DType::I16: return f(static_cast<int16_t*>(nullptr));
+    case DType::U32: return f(static_cast<uint32_t*>(nullptr));
+    case DType::I32: return f(static_cast<int32_t*>(nullptr));
+    case DType::I64: return f(static_cast<int64_t*>(nullptr));
+    default: return;
   }
 }
 
+template <class Key>
+struct Keyed {
+  Key key;
+  int32_t place;
+};
+
+constexpr int64_t kInsertion = 24;        // values: up to here, insertion is faster than counting digits
+constexpr int64_t kNarrowDigits = 4096;   // values: up to here, digits of 8 bits, else of 11
+constexpr int64_t kSortedOnStack = 2048;  // values
+constexpr int64_t kRowsInScratch = 16;    // rows of a task that are sorted at once, in scratch memory each
+
+template <class Key, class KeyAt>
+inline void insert_places(int64_t n, KeyAt key_at, int32_t* places) {
+  Keyed<Key> sorted[kInsertion];
+  for (int64_t i = 0; i < n; i++) {
+    const Key key = key_at(i);
+    int64_t to = i;
+    for (; to > 0 && sorted[to - 1].key > key; to--) sorted[to] = sorted[to - 1];
+    sorted[to] = {key, int32_t(i)};
+  }
+  for (int64_t i = 0; i < n; i++) places[i] = sorted[i].place;
+}
+
+// One pass: every value goes behind those of its digit that came before it.
+template <class From, class To>
+inline void distribute(int64_t n, int shift, uint32_t mask, uint32_t* starts, From from, To to) {
+  for (int64_t i = 0; i < n; i++) {
+    const auto v = from(i);
+    to(starts[uint32_t(v.key >> shift) & mask]++, v);
+  }
+}
+
+// `rooms`: two times n keys with places. The first pass reads the row itself, the last one writes places.
+template <class Key, class KeyAt>
+inline void radix_places(int64_t n, KeyAt key_at, Keyed<Key>* rooms, int32_t* places) {
+  constexpr int kBits = 8 * int(sizeof(Key)), kMostPasses = (kBits + 7) / 8;
+  const int digit = n <= kNarrowDigits || kBits <= 16 ? 8 : 11, passes = (kBits + digit - 1) / digit;
+  const int64_t values = int64_t(1) << digit;
+  const auto mask = uint32_t(values - 1);
+  uint32_t counts[kBits <= 16 ? kMostPasses * 256 : (kBits + 10) / 11 * 2048];
+  __builtin_memset(counts, 0, size_t(passes * values) * sizeof *counts);
+  for (int64_t i = 0; i < n; i++) {
+    const Key key = key_at(i);
+    for (int p = 0; p < passes; p++) counts[p * values + (uint32_t(key >> (p * digit)) & mask)]++;
+  }
+  int used[kMostPasses], n_used = 0;  // passes of digits that differ
+  for (int p = 0; p < passes; p++) {
+    uint32_t* const starts = counts + p * values;
+    if (starts[uint32_t(key_at(0) >> (p * digit)) & mask] == uint32_t(n)) continue;
+    used[n_used++] = p;
+    uint32_t sum = 0;
+    for (int64_t i = 0; i < values; i++) {
+      const uint32_t here = starts[i];
+      starts[i] = sum, sum += here;
+    }
+  }
+  if (n_used == 0)
+    for (int64_t i = 0; i < n; i++) places[i] = int32_t(i);
+  for (int k = 0; k < n_used; k++) {
+    const int shift = used[k] * digit;
+    uint32_t* const starts = counts + used[k] * values;
+    Keyed<Key>*const to = rooms + k % 2 * n, *const from = rooms + (k + 1) % 2 * n;
+    auto row = [&](int64_t i) { return Keyed<Key>{key_at(i), int32_t(i)}; };
+    auto room = [&](int64_t i) { return from[i]; };
+    auto keep = [&](uint32_t at, Keyed<Key> v) { to[at] = v; };
+    auto finish = [&](uint32_t at, Keyed<Key> v) { places[at] = v.place; };
+    const bool last = k + 1 == n_used;
+    if (k == 0 && last) distribute(n, shift, mask, starts, row, finish);
+    else if (k == 0) distribute(n, shift, mask, starts, row, keep);
+    else if (last) distribute(n, shift, mask, starts, room, finish);
+    else distribute(n, shift, mask, starts, room, keep);
+  }
+}
+
+inline int64_t order_rows(const CpuTask& t) { return count_of(*t.out) / t.out->dim[0]; }
+inline bool sorts_in_scratch(const CpuTask& t) { return t.out->dim[0] > kSortedOnStack; }
+inline int64_t rooms_at_once(const CpuTask& t) {
+  return order_rows(t) < kRowsInScratch ? order_rows(t) : kRowsInScratch;
+}
+// A work item is a row; of long ones, every kRowsInScratch-th.
 inline CpuWork rows_to_order(const CpuTask& t) {
-  const int64_t n = count_of(*t.out);
-  return {n / t.out->dim[0], 40.0 * double(n)};
+  return {sorts_in_scratch(t) ? rooms_at_once(t) : order_rows(t), 40.0 * double(count_of(*t.out))};
+}
+inline int64_t room_bytes(const CpuTask& t) {
+  int64_t bytes = 0;
+  with_ordered_type(DType(t.in[0]->dtype), [&]<class T>(T*) {
+    bytes = 2 * t.out->dim[0] * int64_t(sizeof(Keyed<decltype(order_key(T()))>));
+  });
+  return (bytes + 63) / 64 * 64;
+}
+inline int64_t scratch_of_order(const CpuTask& t) {
+  return sorts_in_scratch(t) ? rooms_at_once(t) * room_bytes(t) : 0;
 }
 
 inline void order(const CpuTask& t, int64_t begin, int64_t end) {
   const gimbal_value& v = *t.in[0];
   const int64_t n = v.dim[0], stride = v.stride[0];
   const View rows = view_of(v, t.x[0], 1, v.rank - 1);
-  const uint64_t flip = t.op->param.i[0] ? ~uint64_t(0) : 0;
-  with_type(rows.type, [&]<class T>(T*) {
-    for (int64_t row = begin; row < end; row++) {
-      const auto* x = reinterpret_cast<const T*>(rows.base) + offset_of(rows, row);
-      auto* places = reinterpret_cast<int32_t*>(t.y) + row * n;
-      auto after = [&](int32_t i, int32_t j) {
-        const uint64_t a = order_key(x[i * stride]) ^ flip, b = order_key(x[j * stride]) ^ flip;
-        return a != b ? a > b : i > j;
-      };
-      for (int64_t i = 0; i < n; i++) places[i] = int32_t(i);
-      make_heap(places, n, after);
-      sort_heap(places, n, after);
-    }
+  const bool falling = t.op->param.i[0] != 0, scratch = sorts_in_scratch(t);
+  const int64_t step = scratch ? rooms_at_once(t) : 1, room = room_bytes(t), all = order_rows(t);
+  with_ordered_type(rows.type, [&]<class T>(T*) {
+    using Key = decltype(order_key(T()));
+    const Key flip = falling ? Key(~Key(0)) : Key(0);
+    alignas(64) Keyed<Key> own[2 * kSortedOnStack];
+    for (int64_t item = begin; item < end; item++)
+      for (int64_t row = item; row < (scratch ? all : item + 1); row += step) {
+        const auto* x = reinterpret_cast<const T*>(rows.base) + offset_of(rows, row);
+        auto* places = reinterpret_cast<int32_t*>(t.y) + row * n;
+        auto key_at = [&](int64_t i) { return Key(order_key(x[i * stride]) ^ flip); };
+        if (n <= kInsertion) insert_places<Key>(n, key_at, places);
+        else
+          radix_places<Key>(n, key_at, scratch ? reinterpret_cast<Keyed<Key>*>(t.scratch + item * room) : own,
+                            places);
+      }
   });
 }
