@@ -15,6 +15,7 @@ namespace {
 using gimbal::DType, gimbal::OpKind;
 
 #include "backends/cpu/kernels/maps.h"
+#include "backends/cpu/tensors/conv.h"
 #include "backends/cpu/tensors/factor.h"
 #include "backends/cpu/tensors/indexed.h"
 #include "backends/cpu/tensors/map.h"
@@ -24,6 +25,7 @@ using gimbal::DType, gimbal::OpKind;
 #include "backends/cpu/tensors/reduce.h"
 #include "backends/cpu/tensors/rows_of.h"
 #include "backends/cpu/tensors/scalar.h"
+#include "backends/cpu/tensors/sums_of_products.h"
 #include "backends/cpu/tensors/view.h"
 
 constexpr CpuRow row(const char* name, OpKind op, DType as, CpuWork (*work)(const CpuTask&),
@@ -49,9 +51,9 @@ const CpuRow kTable[] = {
     row(NAME("cumsum.i64"), OpKind::CumSum, DType::I64, rows_along_first, cumsum_as<int64_t>),
     FLOATS("resample", Resample, rows_along_first, resample_as),
     row(NAME("product.f32"), OpKind::Product, DType::F32, tiles_of_product, product_f32),
-    row(NAME("product.f64"), OpKind::Product, DType::F64, tiles_of_product, product_f64),
+    row(NAME("product.f64"), OpKind::Product, DType::F64, wide_tiles_of_product, product_f64),
     row(NAME("conv.f32"), OpKind::Conv, DType::F32, tiles_of_conv, conv_f32),
-    row(NAME("conv.f64"), OpKind::Conv, DType::F64, tiles_of_conv, conv_f64),
+    row(NAME("conv.f64"), OpKind::Conv, DType::F64, wide_tiles_of_conv, conv_f64),
     FLOATS("solve_triangular", SolveTriangular, columns_to_solve, solve_as),
     FLOATS("cholesky", Cholesky, matrices_to_factor, cholesky_as),
     FLOATS("qr", Qr, matrices_to_factor, qr_as),
