@@ -15,6 +15,7 @@ namespace {
 using gimbal::DType, gimbal::OpKind;
 
 #include "backends/cpu/kernels/maps.h"
+#include "backends/cpu/tensors/columns.h"
 #include "backends/cpu/tensors/conv.h"
 #include "backends/cpu/tensors/factor.h"
 #include "backends/cpu/tensors/indexed.h"
@@ -43,8 +44,9 @@ constexpr CpuRow row(const char* name, OpKind op, DType as, CpuWork (*work)(cons
 const CpuRow kTable[] = {
     FLOATS("map", Map, grains_of_output<8>, map_as),
     row(NAME("map.i64"), OpKind::Map, DType::I64, grains_of_output<4>, map_as<int64_t>),
-    FLOATS("reduce", Reduce, outputs_to_reduce, reduce_as),
-    row(NAME("reduce.i64"), OpKind::Reduce, DType::I64, outputs_to_reduce, reduce_as<int64_t>),
+    row(NAME("reduce.f32"), OpKind::Reduce, DType::F32, strips_or_outputs<float>, reduce_any<float>),
+    row(NAME("reduce.f64"), OpKind::Reduce, DType::F64, strips_or_outputs<double>, reduce_any<double>),
+    row(NAME("reduce.i64"), OpKind::Reduce, DType::I64, strips_or_outputs<int64_t>, reduce_any<int64_t>),
     FLOATS("softmax", Softmax, rows_along_first, softmax_as),
     FLOATS("normalize", Normalize, rows_along_first, normalize_as),
     FLOATS("cumsum", CumSum, rows_along_first, cumsum_as),

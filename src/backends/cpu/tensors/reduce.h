@@ -17,6 +17,7 @@ struct Added {
     if constexpr (is_floating<C>) return a + b;
     else return C(uint64_t(a) + uint64_t(b));
   }
+  static F join(F a, F b) { return add(a, b); }
 };
 template <class C>
 struct Multiplied {
@@ -25,15 +26,22 @@ struct Multiplied {
     if constexpr (is_floating<C>) return a * b;
     else return C(uint64_t(a) * uint64_t(b));
   }
+  static F join(F a, F b) { return mul(a, b); }
 };
 
 template <class How, class C>
 inline C chunk_of(const C* x, int64_t n) {
-  C lane[16];
+  alignas(64) C lane[16];
   for (int i = 0; i < 16; i++) lane[i] = How::first;
   int64_t at = 0;
-  for (; at + 16 <= n; at += 16)
-    for (int i = 0; i < 16; i++) lane[i] = How::join(lane[i], x[at + i]);
+  if constexpr (__is_same(C, float)) {
+    F lanes = splat(How::first);
+    for (; at + 16 <= n; at += 16) lanes = How::join(lanes, load(x + at));
+    store(lane, lanes);
+  } else {
+    for (; at + 16 <= n; at += 16)
+      for (int i = 0; i < 16; i++) lane[i] = How::join(lane[i], x[at + i]);
+  }
   for (int i = 0; at + i < n; i++) lane[i] = How::join(lane[i], x[at + i]);
   for (int step = 8; step; step /= 2)
     for (int i = 0; i < step; i++) lane[i] = How::join(lane[i], lane[i + step]);
