@@ -223,8 +223,8 @@ inline void check_counts(const std::string& where) {
 // What a device lacks is an error with its reason: never the CPU in its place.
 inline void check_what_is_missing(const std::string& where) {
   const Queue q = queue_on(where);
-  const Tensor x = Tensor::from<float>(std::vector<float>(32, 1), {1, 32}, q);
-  for (const Tensor& y : {x.to(DType::F64).map("exp"), x.to(DType::F64).sum(), x.to(DType::Q8_0)}) {
+  const Tensor x = Tensor::from<float>(std::vector<float>(256, 1), {1, 256}, q);
+  for (const Tensor& y : {x.to(DType::F64).map("exp"), x.to(DType::F64).sum(), x.to(DType::Q4_K)}) {
     ASSERT_FALSE(y.ok());
     EXPECT_EQ(y.error().reason, "no-kernel") << y.error().message;
     EXPECT_NE(y.error().message.find(backend_of(where)), std::string::npos) << y.error().message;

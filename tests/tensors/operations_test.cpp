@@ -97,6 +97,7 @@ Claims claims_of_gpus(OpKind op) {
 // What GPUs take of what the CPU takes.
 std::string gpu_words(const Claims& cpu, const Claims& gpu) {
   if (gpu.kernels == 0) return "no";
+  if (cpu.in[1] && !gpu.in[1]) return formats(gpu.out) + " of one operand";
   DTypeSet lacking = 0;
   for (int i = 0; i < GIMBAL_MAX_INPUTS; i++) lacking |= cpu.in[i] & ~gpu.in[i];
   lacking |= cpu.out & ~gpu.out;
@@ -116,8 +117,8 @@ std::string page(const Device& d) {
          "`GIMBAL_UPDATE_DOCS=1 build/release/tests/operations_test`. [tensors.md](tensors.md) has the "
          "rules.\n\n"
          "Every kernel has a form for each instruction set of the CPU, with the same bits. The column GPU is "
-         "for Vulkan, OpenCL,\n"
-         "WebGPU and the emulator. Other operations give an error there, with the reason.\n\n"
+         "for all GPU\n"
+         "backends and the emulator. Other operations give an error there, with the reason.\n\n"
          "Formats: floats are f16, bf16, f32 and f64; integers u8, i16, i32, u32 and i64; all numbers are "
          "these with bool, and with i8, u16, u64\n"
          "and f8, which are stored only; blocks are the quantized formats of weights but i2_s.\n\n"

@@ -80,6 +80,14 @@ Operand scratch(OpPlan& plan, DType type, int64_t n) {
   return o;
 }
 
+Operand constants(OpPlan& plan, std::span<const uint16_t> values) {
+  Operand o{Place::kConstants, plan.constants.size() * 4, DType::I32, 1, {int64_t(values.size())}, {1}};
+  for (uint16_t v : values) plan.constants.push_back(uint32_t(int32_t(int16_t(v))));
+  constexpr size_t kWords = kBindingStart / 4;
+  plan.constants.resize((plan.constants.size() + kWords - 1) / kWords * kWords);
+  return o;
+}
+
 uint32_t format_number(DType t) {
   constexpr DType kFormats[] = {DType::F32,     DType::F16,  DType::BF16, DType::F64, DType::F8_E4M3,
                                 DType::F8_E5M2, DType::Bool, DType::U8,   DType::I8,  DType::U16,

@@ -2,6 +2,7 @@
 #pragma once
 #include <bit>
 #include <initializer_list>
+#include <span>
 
 #include "gpu/launches.h"
 #include "gpu_kernels.h"
@@ -27,6 +28,8 @@ struct Operand {
 Operand operand(const gimbal_value&);
 // Dense, of n elements, in the op's scratch memory, which grows by it.
 Operand scratch(OpPlan&, DType, int64_t n);
+// Words that the host gives, as i32.
+Operand constants(OpPlan&, std::span<const uint16_t>);
 
 // The number of a format in kernels/operands.inc.
 uint32_t format_number(DType);

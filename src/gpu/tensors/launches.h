@@ -28,5 +28,11 @@ void plan_product(OpPlan&);
 void plan_conv(OpPlan&);
 void plan_resample(OpPlan&);
 void plan_random(OpPlan&);
+void plan_decode(OpPlan&);
+void plan_encode(OpPlan&);
+void plan_indexed(OpPlan&);
+void plan_solve(OpPlan&);
+void plan_cholesky(OpPlan&);
+void plan_qr(OpPlan&);
 
 }  // namespace gimbal::gpu

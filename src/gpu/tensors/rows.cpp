@@ -1,4 +1,5 @@
 #include "device/tensor_claims.h"
+#include "gpu/tensors/block_formats.h"
 #include "gpu/tensors/launches.h"
 
 namespace gimbal::gpu {
@@ -11,7 +12,7 @@ constexpr gimbal_limit kSizes[] = {kDim, kBytes};
 constexpr gimbal_limit kReplaces[] = {kDim, kBytes, {"added", GIMBAL_PARAM, 0, 1, 0, 0, 0}};
 constexpr gimbal_limit kAdds[] = {kDim, kBytes, {"added", GIMBAL_PARAM, 0, 1, 0, 1, 1}};
 
-constexpr DTypeSet kPlain = kNumbers, kF64 = set_of(DType::F64);
+constexpr DTypeSet kPlain = kNumbers, kF64 = set_of(DType::F64), kBlocks = decodable_blocks();
 
 struct TensorRow {
   const char* name;  // behind "<backend>.gpu."
@@ -19,7 +20,8 @@ struct TensorRow {
   DType as;
   const char* kernel;
   Plan plan;
-  DTypeSet formats;  // of those that the op has: no kernel computes in f64, and none reads blocks
+  // Of those that the op has: no kernel computes in f64.
+  DTypeSet formats, results = formats;
 };
 constexpr TensorRow kRows[] = {
     {"map.f32", OpKind::Map, DType::F32, "map_1", plan_map, kPlain},
@@ -42,6 +44,12 @@ constexpr TensorRow kRows[] = {
     {"conv", OpKind::Conv, DType::F32, "conv", plan_conv, kPlain},
     {"resample", OpKind::Resample, DType::F32, "resample", plan_resample, kPlain},
     {"random", OpKind::Random, DType::F32, "random", plan_random, kPlain},
+    {"decode", OpKind::Cast, DType::F32, "decode", plan_decode, kBlocks, kPlain},
+    {"encode", OpKind::Encode, DType::F32, "encode", plan_encode, kPlain, kEncoded},
+    {"indexed_product", OpKind::IndexedProduct, DType::F32, "indexed", plan_indexed, kPlain | kBlocks},
+    {"solve_triangular", OpKind::SolveTriangular, DType::F32, "solve", plan_solve, kPlain},
+    {"cholesky", OpKind::Cholesky, DType::F32, "cholesky", plan_cholesky, kPlain},
+    {"qr", OpKind::Qr, DType::F32, "qr", plan_qr, kPlain},
 };
 
 }  // namespace
@@ -52,8 +60,9 @@ void add_tensor_rows(Rows& r, const std::string& backend) {
     r.rows.push_back({tensor_claims(r.names.back()->c_str(), row.op, row.as), row.kernel, row.plan});
     gimbal_kernel_info& k = r.rows.back().info;
     for (gimbal_operand& in : k.in) in.dtypes &= row.formats;
-    for (gimbal_operand& out : k.out) out.dtypes &= row.formats;
+    for (gimbal_operand& out : k.out) out.dtypes &= row.results;
     k.limits = kSizes, k.n_limits = std::size(kSizes);
+    if (row.op == OpKind::Encode) k.in[1] = {};  // with importance it is a search, which CPUs do
     if (row.op == OpKind::Scatter) {
       k.in[0].strided = k.out[0].strided = 0;  // a copy, which is dense
       k.limits = row.formats == kPlain ? kReplaces : kAdds, k.n_limits = std::size(kReplaces);

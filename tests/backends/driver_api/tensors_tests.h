@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 
 #include "backends/fake_driver/control.h"
-#include "gpu/tensors_checks.h"
+#include "gpu/blocks_checks.h"
 #include "gpu/tensors_main.h"
 
 namespace gimbal::test {

@@ -2,5 +2,5 @@
 // a Mac would compile.
 #define TESTED_BACKEND "metal"
 #define TESTED_OPTIONS "", "staging=1"
-#include "gpu/tensors_checks.h"
+#include "gpu/blocks_checks.h"
 #include "gpu/tensors_main.h"

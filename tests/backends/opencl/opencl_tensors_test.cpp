@@ -1,5 +1,5 @@
 // Tensors with OpenCL.
 #define TESTED_BACKEND "opencl"
 #define TESTED_OPTIONS "", "no_subgroups=1"
-#include "gpu/tensors_checks.h"
+#include "gpu/blocks_checks.h"
 #include "gpu/tensors_main.h"

@@ -1,5 +1,5 @@
 // Tensors with WebGPU.
 #define TESTED_BACKEND "webgpu"
 #define TESTED_OPTIONS "", "split_fma=1"
-#include "gpu/tensors_checks.h"
+#include "gpu/blocks_checks.h"
 #include "gpu/tensors_main.h"
