@@ -12,7 +12,7 @@
 
 #include "files/gguf.h"
 #include "grammar/constraint.h"
-#include "grammar/json_schema.h"
+#include "grammar/grammar.h"
 
 using namespace gimbal;
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string>
 
-#include "grammar/json_schema.h"
+#include "grammar/grammar.h"
 #include "grammar/states.h"
 #include "require.h"
 

@@ -2,7 +2,6 @@
 // something, or with arrays that can be read or refused. Nothing is unpacked that was not asked for.
 
 #include "files/npy.h"
-#include "files/npz.h"
 #include "require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

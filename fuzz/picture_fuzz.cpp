@@ -3,7 +3,7 @@
 // pieces whose pixels are all there.
 #include <span>
 
-#include "media/decode.h"
+#include "media/picture.h"
 #include "media/pieces.h"
 #include "require.h"
 

@@ -2,7 +2,7 @@
 // finite samples and their spectrum.
 #include <cmath>
 
-#include "media/mel.h"
+#include "media/pieces.h"
 #include "require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

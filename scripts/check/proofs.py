@@ -30,8 +30,8 @@ LIMIT = 600  # seconds of processor time for one run
 ASSUMED = [
     ("src/ops/op.h", "inline constexpr int kPagePositions = 64;"),
     ("src/ops/op.h", "inline constexpr int kChunk = 256;"),
-    ("src/ops/shapes.h", "kCacheTypes = set_of(DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q5_0,"),
-    ("src/ops/shapes.h", "DType::Q4_1, DType::Q4_0, DType::IQ4_NL);"),
+    ("src/ops/op_def.h", "kCacheTypes = set_of(DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q5_0,"),
+    ("src/ops/op_def.h", "DType::Q4_1, DType::Q4_0, DType::IQ4_NL);"),
     ("src/tensor/formats.def", "f32,     .number = Single)"),
     ("src/tensor/formats.def", "f16,     .number = Half)"),
     ("src/tensor/formats.def", "bf16,    .number = Brain)"),

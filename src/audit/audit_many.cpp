@@ -1,6 +1,6 @@
 #include "audit/audit_many.h"
 
-#include "audit/signature.h"
+#include "audit/certificate.h"
 #include "base/clock.h"
 
 namespace gimbal {

@@ -55,7 +55,7 @@ struct Certificate {
     std::string finish;         // name_of(Finish)
   } answer;
   // A row for each token behind the kept ones, and one for the stop token, if one ended the answer
-  // (runtime/row_digest.h).
+  // (runtime/top_logits.h).
   struct Logits {
     std::string rows;   // the first 8 hexadecimal digits of each row's digest
     std::string chain;  // SHA-256 over the digests, one after the other: see RowChain
@@ -97,7 +97,7 @@ std::string prompt_digest(std::span<const Token>);
 // A key of the file whose value was changed, and that no certificate can name. Empty: none.
 std::string changed_arithmetic(const ModelSource&);
 // The file's digest, read from beginning to end; `remembered`: see digest_of_files(). Errors: Usage if
-// changed_arithmetic(); Failed with the system's reason. In model_digest.cpp.
+// changed_arithmetic(); Failed with the system's reason. In model_identity.cpp.
 Result<Certificate::Model> certified_model(const ModelFile&, const std::vector<Lora>& adapters,
                                            bool remembered = false);
 
@@ -119,5 +119,13 @@ std::string certificate_digest(const Certificate&);  // SHA-256 of the canonical
 // Errors: Malformed for a text that is no certificate, or whose parts contradict each other: another number
 // of rows than of tokens, a prompt of another digest. Unsupported for another version of the format.
 Result<Certificate> read_certificate(std::string_view text);
+
+// Signatures of certificates: Ed25519 (RFC 8032) by OpenSSL 3, which is opened when it is needed.
+
+// Signs the canonical text with the private key in this PEM file (`openssl genpkey -algorithm ed25519`).
+// Errors: Unsupported without OpenSSL; Usage for a file that cannot be read or holds another kind of key.
+Status sign(Certificate&, const std::string& key_file);
+// Whether the signature is of its key and of this content. Errors: Unsupported without OpenSSL.
+Result<bool> signature_fits(const Certificate&);
 
 }  // namespace gimbal

@@ -1,4 +1,4 @@
-#include "audit/signature.h"
+#include "audit/certificate.h"
 
 #include <dlfcn.h>
 

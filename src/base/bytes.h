@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace gimbal {
 
@@ -36,5 +37,8 @@ constexpr bool is_power_of_two(uint64_t n) { return n && !(n & (n - 1)); }
 
 // "1.50 GB", "12.0 MB", "512 B": decimal units, three digits.
 std::string human_bytes(uint64_t n);
+
+// The number in such a text: "500M", "1.5GB", "2 G", "6GiB" (units of 1024), or bytes. nullopt: none, or 0.
+std::optional<uint64_t> bytes_named(std::string_view text);
 
 }  // namespace gimbal

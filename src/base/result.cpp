@@ -1,5 +1,7 @@
 #include "base/result.h"
 
+#include "base/format.h"
+
 namespace gimbal {
 
 Error::Error() = default;
@@ -18,5 +20,11 @@ Error::Error(Error&&) noexcept = default;
 Error& Error::operator=(const Error&) = default;
 Error& Error::operator=(Error&&) noexcept = default;
 Error::~Error() = default;
+
+Error absent_feature_error(std::string_view subject, std::string_view feature) {
+  return {Code::Unsupported,
+          format("{} needs the feature {}, which this build of gimbal lacks", subject, feature),
+          format("build gimbal with -DGIMBAL_FEATURES=all, or with {} in its list", feature)};
+}
 
 }  // namespace gimbal

@@ -60,6 +60,7 @@ inline constexpr const char* kContextFull = "context-full";
 inline constexpr const char* kNoSuchModel = "no-such-model";
 inline constexpr const char* kAmbiguousModel = "ambiguous-model";
 inline constexpr const char* kPackedUnusable = "packed-unusable";  // `value` is the file of packed weights
+inline constexpr const char* kCancelled = "cancelled";
 }  // namespace reason
 
 template <class T>
@@ -82,5 +83,13 @@ class [[nodiscard]] Result {
 
 struct Done {};
 using Status = Result<Done>;
+
+// The error of an operation that its caller ended.
+inline Error cancelled() { return {Code::Failed, "interrupted", "", reason::kCancelled}; }
+
+// Parts that a build of gimbal can leave out: the option GIMBAL_FEATURES (cmake/features.cmake).
+
+// The error of a build without `feature`. `subject` begins the sentence, such as "pictures".
+Error absent_feature_error(std::string_view subject, std::string_view feature);
 
 }  // namespace gimbal

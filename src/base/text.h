@@ -48,4 +48,9 @@ std::string quoted(std::string_view text);
 // The word of `known` nearest to a misspelled one; nullopt if none is close.
 std::optional<std::string> nearest(const std::string& word, const std::vector<std::string>& known);
 
+// ---- Base64 (RFC 4648, section 4), with padding
+std::string base64(std::string_view bytes);
+// nullopt for a text that is none.
+std::optional<std::string> base64_decoded(std::string_view text);
+
 }  // namespace gimbal

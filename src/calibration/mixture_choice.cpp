@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "quantize/quantized_source.h"
+#include "quantize/quantize.h"
 #include "runtime/memory_check.h"
 #include "runtime/sampler.h"
 

@@ -6,7 +6,7 @@
 #include "base/format.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "grammar/json_schema.h"
+#include "grammar/grammar.h"
 
 namespace gimbal {
 namespace {

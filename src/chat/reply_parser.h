@@ -41,4 +41,10 @@ class ReplyParser {
   size_t calls_ = 0;
 };
 
+// A whole answer as text, split into content, reasoning and tool calls.
+
+// `inside`: the answer begins within the reasoning. The control tokens that divide messages (gpt-oss) count
+// where they stand in the text, as a model's output has them.
+ReplyParser::Part parse_reply(std::string_view text, const ToolCallFormat&, bool inside);
+
 }  // namespace gimbal

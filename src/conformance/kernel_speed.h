@@ -7,7 +7,6 @@
 
 #include "base/result.h"
 #include "device/device.h"
-#include "ops/cost.h"
 #include "ops/op_def.h"
 #include "program/place.h"
 

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "crossval/our_layers.h"
-#include "crossval/verdict.h"
 #include "runtime/likelihood.h"
 #include "runtime/sampler.h"
 #include "runtime/session.h"

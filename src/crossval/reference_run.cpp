@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/format.h"
-#include "crossval/layer_values.h"
+#include "crossval/our_layers.h"
 #include "ops/op_def.h"
 #include "runtime/inputs.h"
 #include "runtime/model_plan.h"

@@ -1,4 +1,4 @@
-#include "crossval/verdict.h"
+#include "crossval/crossval.h"
 
 #include "base/format.h"
 #include "base/text.h"

@@ -1,4 +1,4 @@
-#include "device/build_id.h"
+#include "device/library.h"
 
 #include <link.h>
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/format.h"
-#include "device/backend_words.h"
 #include "device/contract.h"
 #include "device/loader_lock.h"
 #include "device/reason.h"

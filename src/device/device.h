@@ -55,7 +55,7 @@ class Executable {
 class Device {
  public:
   // `options`: as documented by the backend in abi.h ("threads=2\nvariant=avx2"). Errors: the backend's text
-  // and reason (backend_words.h).
+  // and reason (contract.h).
   static Result<std::unique_ptr<Device>> open(const gimbal_backend& backend, int index,
                                               const std::string& options = "");
   // Keeps the library loaded as long as the device is open, even if a reload replaces it.

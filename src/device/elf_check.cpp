@@ -1,4 +1,4 @@
-#include "device/elf_check.h"
+#include "device/library.h"
 
 #include "base/format.h"
 

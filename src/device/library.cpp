@@ -9,9 +9,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
-#include "device/build_id.h"
 #include "device/contract.h"
-#include "device/elf_check.h"
 #include "device/loader_lock.h"
 #include "device/reason.h"
 

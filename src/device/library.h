@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "base/bytes.h"
 #include "base/result.h"
 #include "device/abi.h"
 
@@ -41,5 +42,18 @@ class Library {
 };
 
 using LibraryPtr = std::shared_ptr<const Library>;
+
+// Checks that a file is a complete library for this machine: the dynamic loader trusts the file that it maps
+// and crashes if it is truncated.
+
+// Checks the ELF header, program headers and section headers. Errors: Failed with a predicate to append to
+// the file's name ("is for another processor ...").
+Status check_elf_library(Bytes file);
+
+// The linker's build id of a program or library: it distinguishes builds of one version.
+
+// Hex digits of the GNU build id of the loaded object that
+// contains `address`; empty if it has none.
+std::string build_id_of(const void* address);
 
 }  // namespace gimbal

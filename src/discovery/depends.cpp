@@ -16,7 +16,7 @@
 
 #include "base/format.h"
 #include "base/hash.h"
-#include "device/build_id.h"
+#include "device/library.h"
 
 namespace gimbal {
 namespace {

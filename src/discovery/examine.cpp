@@ -2,14 +2,13 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "device/backend_words.h"
+#include "device/contract.h"
 #include "device/device.h"
 #include "device/loader_lock.h"
 #include "device/reason.h"
 #include "discovery/depends.h"
 #include "discovery/probe.h"
 #include "discovery/report.h"
-#include "discovery/report_wire.h"
 
 namespace gimbal {
 namespace {

@@ -8,10 +8,10 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "discovery/probe.h"
+#include "inspection/image_reader.h"
 #include "inspection/instructions.h"
-#include "inspection/library_load.h"
 #include "inspection/library_search.h"
-#include "inspection/machines.h"
+#include "inspection/loaded_libraries.h"
 
 namespace gimbal {
 namespace {

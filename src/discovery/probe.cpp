@@ -21,7 +21,7 @@
 #include "device/loader_lock.h"
 #include "device/reason.h"
 #include "discovery/depends.h"
-#include "discovery/report_wire.h"
+#include "discovery/report.h"
 
 namespace gimbal {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "device/backend_words.h"
+#include "device/contract.h"
 #include "device/reason.h"
 
 namespace gimbal {

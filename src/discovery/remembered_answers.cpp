@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "device/reason.h"
 #include "discovery/depends.h"
-#include "discovery/report_wire.h"
+#include "discovery/report.h"
 
 namespace gimbal {
 namespace {

@@ -1,4 +1,4 @@
-#include "discovery/report_wire.h"
+#include "discovery/report.h"
 
 #include <algorithm>
 #include <cstring>

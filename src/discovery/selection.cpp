@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/format.h"
-#include "device/backend_words.h"
+#include "device/contract.h"
 #include "device/reason.h"
 
 namespace gimbal {

@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "runtime/model_drafter.h"
 #include "runtime/nextn_drafter.h"
-#include "runtime/ngram_drafter.h"
 #include "tokenizer/tokenizer.h"
 
 namespace gimbal {

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "engine/machine_cache.h"
 #include "ops/op_def.h"
-#include "runtime/cache_size.h"
+#include "runtime/memory_check.h"
 
 namespace gimbal {
 namespace {

@@ -8,8 +8,8 @@
 
 #include <filesystem>
 
-#include "base/features.h"
 #include "base/format.h"
+#include "base/result.h"
 #include "base/text.h"
 #include "engine/change_metadata.h"
 #include "engine/model_catalog.h"

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "base/format.h"
-#include "engine/kernel_names.h"
+#include "engine/kernel_registry.h"
 
 namespace gimbal {
 namespace {

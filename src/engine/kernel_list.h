@@ -16,7 +16,7 @@ struct ListedKernel {
   DTypeSet first = 0, second = 0, output = 0;          // formats of inputs and output
   int64_t k_multiple = 0, min_rows = 0, max_rows = 0;  // 0: any
   std::string limits;                                  // for people: "k a multiple of 32, rows from 8"
-  std::string needs, missing;                          // kernel_names.h
+  std::string needs, missing;                          // kernel_registry.h
 };
 
 struct KernelList {

@@ -3,7 +3,7 @@
 #include "base/folders.h"
 #include "base/format.h"
 #include "base/json.h"
-#include "device/build_id.h"
+#include "device/library.h"
 
 namespace gimbal {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/format.h"
 #include "engine/device_chooser.h"
-#include "engine/kernel_names.h"
+#include "engine/kernel_registry.h"
 
 namespace gimbal {
 namespace {

@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "device/location.h"
-#include "runtime/cache_size.h"
+#include "engine/find_model.h"
+#include "runtime/memory_check.h"
 
 namespace gimbal {
 
@@ -27,7 +28,7 @@ struct TensorOverride {
   int layers;         // TensorRule::layers
 };
 
-// Made of the public settings by engine/settings.h. Errors name them: Error::field.
+// Made of the public settings by engine_options(). Errors name them: Error::field.
 struct EngineOptions {
   std::string backend = "auto";            // or the name of one
   std::optional<int> device;               // its number on the backend; none: the best
@@ -49,5 +50,11 @@ struct EngineOptions {
   // Called before a plan that fits takes its memory. Engine::load returns its error. May be empty.
   std::function<Status(const ModelPlan&)> before_taking;
 };
+
+// Converts the settings of a program or a command line to the options of the engine.
+
+// Errors: Usage (out-of-range), naming the first setting outside its range in settings_table.h.
+Result<EngineOptions> engine_options(const DeviceSettings&, const ModelOptions&);
+ModelFileOptions file_options(const ModelOptions&);
 
 }  // namespace gimbal

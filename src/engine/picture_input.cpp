@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/cancelled.h"
 #include "base/format.h"
+#include "base/result.h"
 #include "files/gguf.h"
 
 namespace gimbal {

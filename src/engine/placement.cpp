@@ -4,8 +4,8 @@
 #include "base/format.h"
 #include "engine/device_chooser.h"
 #include "program/place.h"
-#include "runtime/layers.h"
 #include "runtime/memory_check.h"
+#include "runtime/stages.h"
 
 namespace gimbal {
 

@@ -1,8 +1,8 @@
 #include "engine/recent_pictures.h"
 
 #include "base/sha256.h"
-#include "media/decode.h"
-#include "media/mel.h"
+#include "media/picture.h"
+#include "media/pieces.h"
 
 namespace gimbal {
 

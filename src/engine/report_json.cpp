@@ -1,4 +1,4 @@
-#include "engine/report_json.h"
+#include "engine/explanation.h"
 
 #include "engine/report_fields.h"
 

@@ -1,5 +1,5 @@
 // The memory, placement and kernels of a plan, as plain data that outlives plan and devices: for command
-// lines, servers, their workers and other languages. engine/report_json.h writes them as JSON.
+// lines, servers, their workers and other languages. engine/explanation.h writes them as JSON.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,11 +1,11 @@
-#include "engine/settings.h"
+#include "engine/options.h"
 
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <limits>
 
-#include "base/byte_count.h"
+#include "base/bytes.h"
 #include "base/format.h"
 #include "base/text.h"
 #include "device/reason.h"

@@ -6,7 +6,7 @@
 #include "engine/reports.h"
 #include "files/packed_file.h"
 #include "ops/op.h"
-#include "ops/shapes.h"
+#include "ops/op_def.h"
 
 namespace gimbal {
 namespace {

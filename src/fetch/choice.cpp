@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 #include "base/format.h"
 #include "base/text.h"
-#include "files/gguf_split.h"
+#include "files/gguf.h"
 
 namespace gimbal {
 namespace {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/result.h"
 #include "fetch/address.h"
 #include "fetch/curl.h"
 #include "fetch/pull_event.h"
@@ -97,5 +98,14 @@ void deliver_to(const Curl&, CURL*, const AnswerCallbacks&);
 Error connection_error(const Curl&, CURLcode, const Url&, const char* detail);
 // Whether the error is transient, so that a retry may help.
 bool is_passing(CURLcode);
+
+// Short HTTP messages to another program, where only the status matters.
+
+// Posts JSON once, without redirects, and returns the status. Takes at most `seconds`, including
+// the name lookup; reads at most 64 kB of an endless response. Calls `go_on` at least once a
+// second; false cancels. Errors: Failed, with the host and the cause; cancelled; those of
+// Curl::open.
+Result<long> post_json(const Url&, const std::string& json, double seconds,
+                       const std::function<bool()>& go_on);
 
 }  // namespace gimbal

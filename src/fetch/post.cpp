@@ -1,5 +1,3 @@
-#include "fetch/post.h"
-
 #include "fetch/http.h"
 
 namespace gimbal {

@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "fetch/pull_impl.h"
 #include "files/gguf.h"
-#include "files/gguf_split.h"
 
 namespace gimbal {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/cancelled.h"
+#include "base/result.h"
 
 namespace gimbal {
 

@@ -1,4 +1,4 @@
-#include "fetch/remove.h"
+#include "fetch/store.h"
 
 #include <unistd.h>
 
@@ -12,8 +12,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "fetch/part_file.h"
-#include "fetch/store.h"
-#include "files/gguf_split.h"
+#include "files/gguf.h"
 
 namespace gimbal {
 namespace {

@@ -2,7 +2,10 @@
 // every tensor's bytes lay inside it and every accessor is total. Format:
 // https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 #pragma once
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "files/file_bytes.h"
 #include "files/model_source.h"
@@ -18,5 +21,17 @@ Result<ModelSource> open_gguf(const std::string& path, const TernaryChoice& choi
                               const RemoteFolder* from = nullptr);
 // A file that is already in memory, which must outlive the result. `name` is used in errors. No split parts.
 Result<ModelSource> parse_gguf(Bytes bytes, const std::string& name);
+
+// The file names of split models: NAME-00001-of-0000N.gguf and its siblings.
+struct SplitName {
+  std::string stem;     // folder and NAME
+  uint32_t number = 1;  // from 1, as in the file name
+  uint32_t count = 1;
+
+  std::string path(uint32_t part_number) const;  // of another part of the same model
+};
+
+// nullopt when the path does not end like a part of a split model.
+std::optional<SplitName> split_name(std::string_view path);
 
 }  // namespace gimbal

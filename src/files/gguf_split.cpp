@@ -1,12 +1,11 @@
 // Opening a model that may lie in several files, and the names of those.
-#include "files/gguf_split.h"
+#include "files/gguf.h"
 
 #include <limits>
 #include <memory>
 
 #include "base/format.h"
 #include "base/text.h"
-#include "files/gguf.h"
 #include "files/gguf_parser.h"
 #include "files/gguf_reader.h"
 

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/text.h"
+#include "files/gguf.h"
 #include "files/gguf_cursor.h"
 #include "tensor/format.h"
 
@@ -140,6 +141,28 @@ Status GgufWriter::write_file(const std::string& path, const Read& read) const {
   if (auto ok = write(read, [&](const void* data, size_t n) { return file->write(data, n); }); !ok) return ok;
   if (auto ok = file->sync(); !ok) return ok;
   return file->commit();
+}
+
+std::vector<GgufWriter> writers_of_parts(size_t parts, size_t tensors) {
+  std::vector<GgufWriter> all(parts);
+  if (parts > 1)
+    for (size_t i = 0; i < parts; i++) {
+      all[i].add("split.no", {MetadataType::U16, uint64_t(i)});
+      all[i].add("split.count", {MetadataType::U16, uint64_t(parts)});
+      all[i].i32("split.tensors.count", int32_t(tensors));
+    }
+  return all;
+}
+
+std::vector<std::string> paths_of_parts(const std::string& path, size_t parts) {
+  if (parts == 1) return {path};
+  SplitName name;
+  if (const auto given = split_name(path)) name.stem = given->stem;
+  else name.stem = path.ends_with(".gguf") ? path.substr(0, path.size() - 5) : path;
+  name.count = uint32_t(parts);
+  std::vector<std::string> all;
+  for (uint32_t i = 1; i <= parts; i++) all.push_back(name.path(i));
+  return all;
 }
 
 }  // namespace gimbal

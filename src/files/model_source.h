@@ -62,4 +62,8 @@ class ModelSource {
   std::vector<std::shared_ptr<const std::string>> texts_;  // that the metadata points into
 };
 
+// `general.file_type` of the file (the numbers of GGUF's specification) if the file has tensors of that
+// format, else the format of most bytes. In capitals; empty if the file has no tensors.
+std::string quantization_of(const ModelSource&);
+
 }  // namespace gimbal

@@ -34,4 +34,15 @@ Result<ModelSource> parse_npy(Bytes bytes, const std::string& name);
 // Unsupported for a format that such files cannot have; those of `read`; the system's.
 Status write_npy(const std::string& path, DType type, std::span<const int64_t> dims, const ReadTensor& read);
 
+// NumPy's archives of arrays: npy files in a zip archive.
+
+// Opens an archive: its arrays by their names, without ".npy". Of each entry the header is unpacked and
+// nothing more; the values are, as often as they are read, so read an array in one piece. Errors: those of
+// read_zip_directory() and parse_npy_header(); Malformed for an entry that is no array.
+Result<ModelSource> open_npz(const std::string& path);
+Result<ModelSource> parse_npz(Bytes bytes, const std::string& name);
+
+// Any file of arrays, by its first bytes: GGUF, safetensors, npy, npz. Errors: those of its reader.
+Result<ModelSource> open_arrays(const std::string& path);
+
 }  // namespace gimbal

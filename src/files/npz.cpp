@@ -1,4 +1,4 @@
-#include "files/npz.h"
+#include "files/npy.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,7 +6,6 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "files/gguf.h"
-#include "files/npy.h"
 #include "files/plain_reader.h"
 #include "files/safetensors.h"
 #include "files/zip.h"

@@ -46,7 +46,7 @@ ErrorText& Device::error() {
 gimbal_code Device::fail(const Failure& f) {
   static constexpr gimbal_code kCodes[] = {GIMBAL_OK, GIMBAL_UNSUPPORTED, GIMBAL_OUT_OF_MEMORY,
                                            GIMBAL_DEVICE_LOST, GIMBAL_INVALID};
-  // Lines, as device/backend_words.h reads them.
+  // Lines, as device/contract.h reads them.
   if (f) error() = *f.reason ? f.text + "\n" + f.reason : f.text;
   return kCodes[f.code];
 }

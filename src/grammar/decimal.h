@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "grammar/char_machine.h"
 #include "grammar/grammar.h"
 
 namespace gimbal {
@@ -40,5 +41,12 @@ struct NumberBounds {
 // bound has as many. `whole`: only integers; else also fractions, with as many digits as the bounds have, and
 // enough to make 15 digits in total. Factors only say how many digits are needed: see multiples_of().
 Grammar::Id bounded_numbers(Grammar&, const NumberBounds&, bool whole);
+
+// The decimal numbers that are multiples of a number, as an automaton over digits.
+
+// Digits with a sign and a point, of which a text of a number is read: the automaton leaves to others that
+// there is a digit at all, and which zeros may lead. At most as many digits after the point as `factor` has.
+// Errors: Usage, a factor that needs too many states.
+Result<CharMachine> multiples_of(const Decimal& factor);
 
 }  // namespace gimbal

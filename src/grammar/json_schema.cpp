@@ -1,10 +1,10 @@
-#include "grammar/json_schema.h"
+#include "grammar/grammar.h"
 
 #include <algorithm>
 
 #include "base/format.h"
 #include "base/text.h"
-#include "grammar/multiples.h"
+#include "grammar/decimal.h"
 #include "grammar/schema_compiler.h"
 
 namespace gimbal {

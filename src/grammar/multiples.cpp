@@ -1,7 +1,7 @@
 // A state is the remainder of the digits read so far, and how many of them stand behind the point. Most
 // remainders that differ cannot be told apart by what may follow: 86400 needs a few hundred states. So the
 // automaton is minimised (Moore's partition refinement) before it is used.
-#include "grammar/multiples.h"
+#include "grammar/decimal.h"
 
 #include "base/format.h"
 #include "grammar/interner.h"

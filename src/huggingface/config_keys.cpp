@@ -1,4 +1,4 @@
-#include "huggingface/config_keys.h"
+#include "huggingface/families.h"
 
 #include <cmath>
 #include <numbers>

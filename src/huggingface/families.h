@@ -2,6 +2,7 @@
 // tensors are called on both sides, and which further numbers they have.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -62,5 +63,18 @@ std::string family_names();  // "cohere, cohere2, ..."
 
 // The names that most families share.
 std::span<const NameRule> usual_names();
+
+// config.json as metadata under GGUF's keys.
+
+// The facts that the conversion of tensors needs, too.
+struct ModelShape {
+  int64_t layers = 0, heads = 0, kv_heads = 0, head_dim = 0, rotated = 0, vocabulary = 0;
+  bool tied = false;  // the output is the table of embeddings, even if the files have both
+  std::map<std::string, std::vector<float>>
+      made;  // tensors that follow from the config: factors of the rotation
+};
+
+// Adds the keys. Errors: Malformed, with file, name, expected and found; Unsupported.
+Result<ModelShape> add_config(ModelConfig&, const Family&, MetadataBuilder& out);
 
 }  // namespace gimbal

@@ -7,11 +7,10 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "files/safetensors.h"
-#include "huggingface/config_keys.h"
+#include "huggingface/families.h"
 #include "huggingface/folder_files.h"
 #include "huggingface/json_text.h"
 #include "huggingface/recipe.h"
-#include "huggingface/shards.h"
 #include "huggingface/tensor_names.h"
 #include "huggingface/tokenizer_json.h"
 

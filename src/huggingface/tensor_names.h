@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "huggingface/config_keys.h"
 #include "huggingface/families.h"
 #include "huggingface/recipe.h"
 

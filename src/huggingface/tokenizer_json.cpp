@@ -14,7 +14,6 @@
 #include "base/text.h"
 #include "huggingface/folder_files.h"
 #include "huggingface/json_text.h"
-#include "huggingface/shards.h"
 #include "tokenizer/vocabulary.h"
 #include "tokenizer/vocabulary_tokenizer.h"
 #include "tokenizer/word_splitter.h"

@@ -3,9 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "inspection/coff.h"
 #include "inspection/image_reader.h"
-#include "inspection/machines.h"
 
 namespace gimbal {
 namespace {

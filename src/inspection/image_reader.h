@@ -1,5 +1,6 @@
 // The common part of the readers of file formats: limits, sections, and one function per format.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -75,5 +76,23 @@ void add_families(std::vector<CpuInstructions::Family>& to, const std::vector<Cp
 Error malformed_image(std::string predicate);
 Error truncated_image(const char* part, uint64_t needed, uint64_t size);
 std::string hexadecimal(const ByteView&, uint64_t at, size_t bytes);
+
+// What PE images and COFF objects share: the table of sections.
+struct CoffSection {
+  std::string name;
+  uint64_t address, offset, size;  // size: of the bytes in the file
+  bool executable;
+};
+
+// Errors: Malformed if a section lies outside of the file.
+Status read_coff_sections(const ByteView&, uint64_t at, uint32_t count, InspectionBudget&,
+                          std::vector<CoffSection>&);
+
+// Names of processors, by the numbers of each file format.
+std::string elf_machine(uint16_t number, int bits);
+std::string macho_machine(uint32_t type, uint32_t subtype);
+std::string coff_machine(uint16_t number);
+// The machine that this program runs on, by the same names; "" if it has none here.
+std::string this_machine();
 
 }  // namespace gimbal

@@ -1,4 +1,4 @@
-#include "inspection/library_load.h"
+#include "inspection/loaded_libraries.h"
 
 #include <dlfcn.h>
 

@@ -7,7 +7,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "inspection/machines.h"
+#include "inspection/image_reader.h"
 
 namespace gimbal {
 namespace {

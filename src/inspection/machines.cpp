@@ -1,4 +1,4 @@
-#include "inspection/machines.h"
+#include "inspection/image_reader.h"
 
 #include "base/format.h"
 

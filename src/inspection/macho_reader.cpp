@@ -3,7 +3,6 @@
 
 #include "base/format.h"
 #include "inspection/image_reader.h"
-#include "inspection/machines.h"
 
 namespace gimbal {
 namespace {

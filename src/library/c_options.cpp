@@ -3,7 +3,7 @@
 #include <climits>
 #include <cmath>
 
-#include "base/base64.h"
+#include "base/text.h"
 #include "engine/settings_table.h"
 #include "library/c_handles.h"
 #include "runtime/sampling_table.h"

@@ -1,4 +1,4 @@
-#include "llama/child.h"
+#include "llama/llama_process.h"
 
 #include <sys/resource.h>
 #include <sys/socket.h>

@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
-#include "device/elf_check.h"
+#include "device/library.h"
 
 namespace gimbal::llama {
 namespace {

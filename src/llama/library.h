@@ -1,5 +1,5 @@
 // A libllama shared library, opened in this process: its functions, found by name, and the generation of its
-// interface. Foreign code: only the child process (child.h) calls this.
+// interface. Foreign code: only the child process (child.cpp) calls this.
 #pragma once
 #include <memory>
 #include <string>

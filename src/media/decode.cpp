@@ -1,9 +1,8 @@
-#include "media/decode.h"
+#include "media/picture.h"
 
 #include "base/format.h"
 #include "base/text.h"
 #include "media/decoders.h"
-#include "media/orientation.h"
 
 namespace gimbal {
 namespace {

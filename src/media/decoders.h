@@ -13,7 +13,7 @@ struct StoredPicture {
   int orientation = 1;
 };
 
-// Errors: Malformed if a side is 0; Usage beyond a limit of decode.h.
+// Errors: Malformed if a side is 0; Usage beyond a limit of picture.h.
 Status check_picture_size(uint64_t width, uint64_t height, uint64_t max_pixels);
 // Code::Malformed: "the PNG picture is damaged: why".
 Error damaged_picture(const char* format_name, std::string_view why);

@@ -8,7 +8,7 @@
 #include <jerror.h>
 
 #include "media/decoders.h"
-#include "media/orientation.h"
+#include "media/picture.h"
 
 namespace gimbal {
 namespace {

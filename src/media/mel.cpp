@@ -1,5 +1,5 @@
 // hot: a spectrum for every 10 ms of a sound
-#include "media/mel.h"
+#include "media/pieces.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "media/orientation.h"
+#include "media/picture.h"
 
 #include <cstddef>
 

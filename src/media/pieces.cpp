@@ -7,7 +7,7 @@
 
 #include "base/fixed_math.h"
 #include "base/format.h"
-#include "media/resample.h"
+#include "media/picture.h"
 
 namespace gimbal {
 namespace {

@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "media/picture.h"
 #include "media/preprocess.h"
+#include "media/sound.h"
 
 namespace gimbal {
 
@@ -36,5 +37,12 @@ int rows_of(const PreprocessSettings&, const Piece&);
 // The encoder's input, (value / 255 - mean) / std in f32: `out` has [height][width][3] values. Of sounds: a
 // copy of `mel`.
 void normalised(const PreprocessSettings&, const Piece&, float* out);
+
+// Log-mel spectra of sounds, as Whisper's encoders get them.
+constexpr int kMelFrames = 3000;  // of a piece: 30 s in steps of 10 ms
+
+// One piece for every 30 s that begin; the last one is filled up with silence. The largest value of the sound
+// bounds the smallest ones of all its pieces. Errors: Unsupported for projectors of pictures.
+Result<std::vector<Piece>> pieces_of(const PreprocessSettings&, const Sound&, int image);
 
 }  // namespace gimbal

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "media/decoders.h"
-#include "media/orientation.h"
+#include "media/picture.h"
 
 namespace gimbal {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 #include "files/metadata.h"
-#include "media/resample.h"
+#include "media/picture.h"
 
 namespace gimbal {
 

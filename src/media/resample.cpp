@@ -1,5 +1,5 @@
 // hot: every pixel of a picture passes here
-#include "media/resample.h"
+#include "media/picture.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "media/decoders.h"
-#include "media/orientation.h"
+#include "media/picture.h"
 
 namespace gimbal {
 

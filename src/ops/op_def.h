@@ -11,12 +11,26 @@
 
 #include "base/result.h"
 #include "ops/cases.h"
-#include "ops/cost.h"
 #include "ops/op.h"
 #include "ops/reference.h"
 #include "tensor/shape.h"
 
 namespace gimbal {
+
+// The minimum traffic and arithmetic of an op on any device: the base of every "% of the limit".
+struct Cost {
+  double bytes_read = 0;  // weights and inputs, each once
+  double bytes_written = 0;
+  double operations = 0;  // multiplications and additions, counted separately
+  Cost& operator+=(const Cost& o) {
+    bytes_read += o.bytes_read, bytes_written += o.bytes_written, operations += o.operations;
+    return *this;
+  }
+};
+
+// `context`: positions that attention reads per row (including its own). Shapes as recorded; row extents that
+// are capacities are passed in as the actual number of rows.
+Cost cost(OpKind, std::span<const Shape> inputs, const Shape& output, int64_t context = 1);
 
 // The role of an input.
 enum class Role : uint8_t {
@@ -117,5 +131,21 @@ namespace ops {
   extern const OpCheck id##Check;
 #include "ops/ops.def"
 }  // namespace ops
+
+// Shape rules of ops: checked op by op while a program is recorded.
+
+// The formats of a KV cache. Quantized formats store blocks of 32 values of one head at one position, so the
+// head size must be a multiple of 32.
+inline constexpr DTypeSet kCacheTypes = set_of(DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q5_0,
+                                               DType::Q4_1, DType::Q4_0, DType::IQ4_NL);
+
+// Returns the shape of the output. Errors: Unsupported, with the op, the shapes found and the violated rule.
+// Caches are [hd, heads, kPagePositions, pages] in one of kCacheTypes.
+Result<Shape> output_shape(OpKind, const OpParams&, std::span<const Shape> inputs);
+
+// The activation format of a matmul with weights of format `w`: F32 for float weights, else int8 codes
+// (tensor/activations.h), as tensor/formats.def states. It is part of gimbal's definition of a linear layer
+// and therefore the same on every device.
+DType activation_type(DType w);
 
 }  // namespace gimbal

@@ -1,7 +1,6 @@
-#include "ops/shapes.h"
+#include "ops/op_def.h"
 
 #include "base/format.h"
-#include "ops/op_def.h"
 #include "tensor/format.h"
 
 namespace gimbal {

@@ -3,7 +3,6 @@
 #include "base/format.h"
 #include "device/values.h"
 #include "ops/op_def.h"
-#include "ops/shapes.h"
 #include "program/passes.h"
 
 namespace gimbal {

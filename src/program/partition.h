@@ -10,7 +10,6 @@
 
 #include "base/result.h"
 #include "device/device.h"
-#include "program/op_range.h"
 #include "program/passes.h"
 #include "program/program.h"
 

@@ -6,8 +6,8 @@
 
 #include "base/result.h"
 #include "device/device.h"
-#include "program/op_range.h"
 #include "program/place.h"
+#include "program/program.h"
 
 namespace gimbal {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "quantize/patterns.h"
+#include "files/name_pattern.h"
 #include "quantize/tensor_role.h"
 
 namespace gimbal {
@@ -265,6 +265,18 @@ Result<std::vector<TensorFormat>> formats_of(const ModelSource& model, const Qua
     }
     f.format = type, f.quantized = type != t->type,
     f.needs_importance = f.quantized && needs_importance(*t, type, counts.mix);
+  }
+  return all;
+}
+
+Result<std::vector<std::optional<DType>>> formats_by_name(const TensorTable& tensors,
+                                                          const std::vector<FormatOfNames>& rules) {
+  std::vector<std::optional<DType>> all(tensors.size());
+  for (const FormatOfNames& rule : rules) {
+    auto pattern = NamePattern::compile(rule.pattern);
+    if (!pattern) return pattern.error();
+    for (const StoredTensor& t : tensors)
+      if (!all[t.index] && pattern->found_in(std::string(t.name))) all[t.index] = rule.format;
   }
   return all;
 }

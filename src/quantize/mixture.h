@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "files/model_source.h"
+#include "files/tensor_table.h"
 
 namespace gimbal {
 
@@ -57,5 +58,10 @@ struct TensorFormat {
 
 // For each tensor of the model, in the order of its table. Errors: Usage for a pattern that is none.
 Result<std::vector<TensorFormat>> formats_of(const ModelSource&, const QuantizeRules&, bool with_importance);
+
+// For each tensor the format of the first pattern found in its name. Errors: Usage for a pattern that is
+// none.
+Result<std::vector<std::optional<DType>>> formats_by_name(const TensorTable&,
+                                                          const std::vector<FormatOfNames>&);
 
 }  // namespace gimbal

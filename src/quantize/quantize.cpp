@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/text.h"
-#include "files/gguf_parts.h"
+#include "files/gguf_writer.h"
 #include "quantize/tensor_encoder.h"
 #include "tensor/format.h"
 #include "tensor/quant.h"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/growing_file.h"
+#include "files/model_source.h"
 #include "quantize/importance.h"
 #include "quantize/mixture.h"
 
@@ -57,5 +58,12 @@ Result<Derivation> derivation_of(const ModelSource& quantized);
 
 // Makes the files again and compares. Errors: Failed with the first differing byte.
 Status check_quantized(const QuantizeWork&, const std::string& path);
+
+// A model in the formats of a mixture without a file of it: tensors are encoded while they are read.
+
+// The tensors that quantize() would write, with the metadata of the source. Reading encodes the rows that it
+// touches, in the caller's thread. `source` and `importance` of the work must outlive the result. Errors:
+// those of plan_quantization(); of reading: also Malformed for weights that are not finite.
+Result<ModelSource> quantized_source(const QuantizeWork&);
 
 }  // namespace gimbal

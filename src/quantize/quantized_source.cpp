@@ -1,4 +1,4 @@
-#include "quantize/quantized_source.h"
+#include "quantize/quantize.h"
 
 #include <cstring>
 

@@ -1,9 +1,8 @@
-#include "runtime/cache_size.h"
+#include "runtime/memory_check.h"
 
 #include <algorithm>
 
 #include "base/saturating.h"
-#include "runtime/memory_check.h"
 
 namespace gimbal {
 namespace {

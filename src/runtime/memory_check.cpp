@@ -5,7 +5,7 @@
 #include "base/format.h"
 #include "base/host_memory.h"
 #include "device/reason.h"
-#include "ops/shapes.h"
+#include "ops/op_def.h"
 
 namespace gimbal {
 namespace {

@@ -1,4 +1,4 @@
-// Drafts from another, smaller model with the same vocabulary: its most likely tokens, one after the other.
+// Drafters that stand beside a model: another, smaller model, and the text itself.
 #pragma once
 #include "runtime/drafter.h"
 #include "runtime/session.h"
@@ -25,6 +25,19 @@ class ModelDrafter final : public Drafter {
 
   std::unique_ptr<Session> session_;
   const std::string name_;
+};
+
+// Drafts from the text itself: finds an earlier occurrence of its last tokens and proposes the tokens that
+// followed there. Good for edited code, summaries, quotations and lists.
+class NgramDrafter final : public Drafter {
+ public:
+  // Uses the longest match of at least kLeast tokens; of equal ones the latest. A match
+  // that reaches the end of the text continues with its own guess, so a repetition
+  // continues.
+  Result<std::vector<int32_t>> propose(std::span<const int32_t> text, int n) override;
+  std::string name() const override { return "ngram"; }
+
+  static constexpr size_t kLeast = 2, kLongest = 16;  // tokens that are compared
 };
 
 }  // namespace gimbal

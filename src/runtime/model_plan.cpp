@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "ops/shapes.h"
+#include "ops/op_def.h"
 #include "program/passes.h"
 #include "runtime/batch.h"
 #include "runtime/memory_check.h"

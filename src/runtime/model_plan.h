@@ -38,7 +38,7 @@ struct RunOptions {
   // Positions of KV cache for all sequences together; 0: a whole context for each. With fewer, a step fails
   // if no page is free (Code::OutOfMemory) and changes nothing.
   int64_t cache_positions = 0;
-  DType cache_type = DType::F16;  // one of kCacheTypes (ops/shapes.h)
+  DType cache_type = DType::F16;  // one of kCacheTypes (ops/op_def.h)
   KernelPreference kernels;
   int first_layers = 0;             // computes only this many layers, for tests; 0: all
   bool embeddings = false;          // rows may have embeddings instead of tokens

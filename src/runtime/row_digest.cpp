@@ -1,5 +1,5 @@
 // hot: every logit
-#include "runtime/row_digest.h"
+#include "runtime/top_logits.h"
 
 #include <algorithm>
 #include <array>

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/cancelled.h"
 #include "base/format.h"
+#include "base/result.h"
 #include "device/values.h"
 #include "files/packed_file.h"
 

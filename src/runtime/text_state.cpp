@@ -5,7 +5,7 @@
 #include "base/format.h"
 #include "runtime/likelihood.h"
 #include "runtime/model.h"
-#include "runtime/row_digest.h"
+#include "runtime/top_logits.h"
 
 namespace gimbal {
 

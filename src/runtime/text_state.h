@@ -25,7 +25,7 @@ struct TextSettings {
   // With a constraint: complete the answer before max_tokens or the context run out, if they leave room for
   // it.
   bool completes = false;
-  bool certify = false;           // digests of the rows of logits, for a certificate: runtime/row_digest.h
+  bool certify = false;           // digests of the rows of logits, for a certificate: runtime/top_logits.h
   ReasoningLimit reasoning = {};  // without a constraint
 };
 

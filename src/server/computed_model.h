@@ -1,7 +1,7 @@
 // A model computed by this process: the base of models loaded by the engine (local_model.h) and by
 // single-backend programs (apps/worker).
 #pragma once
-#include "runtime/cache_size.h"
+#include "runtime/memory_check.h"
 #include "scheduler/scheduler_thread.h"
 #include "server/model.h"
 

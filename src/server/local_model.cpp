@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "audit/prefix_identity.h"
+#include "audit/model_identity.h"
 #include "base/format.h"
 #include "engine/drafts.h"
 #include "engine/prompt_cache.h"
@@ -13,7 +13,7 @@
 #include "runtime/draft_policy.h"
 #include "scheduler/saved_prompts.h"
 #include "server/picture_service.h"
-#include "workers/together.h"
+#include "workers/memory_reservations.h"
 
 namespace gimbal {
 namespace {

@@ -10,7 +10,7 @@ namespace gimbal {
 struct ServingOptions {
   EngineOptions engine;
   int parallel = kTextsAtOnce;  // concurrent requests per model
-  // KV cache for all requests; 0: the devices' free memory (runtime/cache_size.h), at least one context and
+  // KV cache for all requests; 0: the devices' free memory (runtime/memory_check.h), at least one context and
   // at most one per request.
   int64_t cache_tokens = 0;
   int models = 1;                // number that share the devices

@@ -16,7 +16,6 @@
 #include "base/text.h"
 #include "engine/find_model.h"
 #include "fetch/address.h"
-#include "fetch/remove.h"
 #include "fetch/store.h"
 
 namespace gimbal {

@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 #include "engine/model_catalog.h"
-#include "server/model_preset.h"
+#include "server/named_model.h"
 
 namespace gimbal {
 

@@ -1,9 +1,20 @@
-// A loaded model under another name, with the preset of that name. The weights are shared.
+// A name of a model in the APIs, with defaults of its own: its preset.
 #pragma once
+#include <string>
+
+#include "base/json.h"
 #include "server/model.h"
-#include "server/model_preset.h"
 
 namespace gimbal {
+
+struct ModelPreset {
+  std::string system;              // the first message of conversations without one of the system
+  std::string chat_template = {};  // Jinja; empty: the file's
+  Json options = Json::object();   // defaults of requests, under the names of Ollama's API
+
+  // "num_ctx" of the options; 0: not given.
+  int64_t context() const;
+};
 
 // `preset` may be nullptr. Errors: those of Template::parse().
 Result<ServedModelPtr> named_model(ServedModelPtr base, std::string id,

@@ -5,7 +5,7 @@
 
 #include "engine/picture_input.h"
 #include "scheduler/saved_prompts.h"
-#include "workers/together.h"
+#include "workers/memory_reservations.h"
 
 namespace gimbal {
 namespace {

@@ -18,7 +18,7 @@ struct RemoteOptions {
 };
 
 // Waits until all its workers are ready. Errors: those of the workers; of the file; OutOfMemory if they fit
-// one by one but not together (workers/together.h).
+// one by one but not together (workers/memory_reservations.h).
 Result<ServedModelPtr> load_remote_model(std::string id, const ModelFile& source, RemoteOptions options);
 
 }  // namespace gimbal

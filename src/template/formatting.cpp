@@ -1,4 +1,4 @@
-#include "template/formatting.h"
+#include "template/natives.h"
 
 #include <algorithm>
 #include <charconv>

@@ -2,9 +2,8 @@
 // in jinja2's immutable sandbox.
 #include <algorithm>
 
-#include "template/formatting.h"
 #include "template/natives.h"
-#include "template/search.h"
+#include "template/text.h"
 
 namespace gimbal::tmpl {
 namespace {

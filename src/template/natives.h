@@ -34,4 +34,11 @@ inline std::string_view str(Call& c, const Value& v, std::string_view otherwise 
   return otherwise;
 }
 
+// Format strings: Python's % operator and str.format().
+
+// "%s is %5.2f" % values. `values`: a tuple, a dict for "%(name)s", or one value.
+Text format_percent(Interpreter&, const Text& pattern, const Value& values);
+// "{} and {name:>8}".format(...)
+Text format_braces(Interpreter&, const Text& pattern, const Arguments& values);
+
 }  // namespace gimbal::tmpl

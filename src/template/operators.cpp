@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "base/format.h"
-#include "template/formatting.h"
 #include "template/interpreter.h"
-#include "template/search.h"
+#include "template/natives.h"
+#include "template/text.h"
 
 namespace gimbal::tmpl {
 namespace {

@@ -1,4 +1,4 @@
-#include "template/search.h"
+#include "template/text.h"
 
 #include <cstdint>
 #include <vector>

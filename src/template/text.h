@@ -2,6 +2,7 @@
 // distinguish the template's own text ("<|im_end|>") from a user's text, whatever operations the template
 // applied to its strings.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -50,5 +51,13 @@ std::string lower(std::string_view text);
 
 // The range without leading or trailing characters of `set`; null: white space.
 Span stripped(std::string_view text, const std::string_view* set, bool left, bool right);
+
+// ---- search in time linear in both texts: a template chooses them, and std::string_view::find() compares up
+// to the length of the needle at each position
+
+// Byte offset of the first occurrence that begins at `from` or later; npos if there is none.
+size_t find_text(std::string_view in, std::string_view what, size_t from = 0);
+// Byte offset of the last occurrence; npos if there is none.
+size_t rfind_text(std::string_view in, std::string_view what);
 
 }  // namespace gimbal::tmpl

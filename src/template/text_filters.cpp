@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "template/formatting.h"
 #include "template/natives.h"
 
 namespace gimbal::tmpl {

@@ -2,7 +2,6 @@
 
 #include <optional>
 
-#include "base/base64.h"
 #include "base/format.h"
 #include "base/json.h"
 #include "base/json_cache.h"

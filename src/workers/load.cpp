@@ -1,7 +1,7 @@
 #include "workers/load.h"
 
 #include "base/json_fields.h"
-#include "engine/settings.h"
+#include "engine/options.h"
 #include "engine/settings_table.h"
 
 namespace gimbal::v1 {

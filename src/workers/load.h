@@ -16,7 +16,7 @@ struct LoadSettings {
   DeviceSettings devices;
   ModelOptions model;           // `sequences` is ignored
   int parallel = kTextsAtOnce;  // requests that a model computes at once
-  // Tokens of KV cache for all of them; 0: by the devices' free memory (runtime/cache_size.h), at least one
+  // Tokens of KV cache for all of them; 0: by the devices' free memory (runtime/memory_check.h), at least one
   // context, at most one per request.
   int64_t cache_tokens = 0;
   int queue = 256;   // most waiting requests

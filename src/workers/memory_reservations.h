@@ -7,8 +7,10 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 
+#include "runtime/model_plan.h"
 #include "workers/message.h"
 
 namespace gimbal {
@@ -65,5 +67,15 @@ class MemoryReservations : public std::enable_shared_from_this<MemoryReservation
   std::mutex mutex_;  // guards `workers_`
   std::list<Worker::Entry> workers_;
 };
+
+// Checks that processes that allocate at the same time fit into memory together: each of them sees the same
+// memory as free.
+
+// The memory that a process will take. Packed weights of the plan count as shared.
+wire::Planned planned_needs(const ModelPlan&);
+
+// All processes load the same file, so their shared bytes are the same. Errors: OutOfMemory, with numbers
+// and remedy, if they need more of a memory than the least free amount that any of them reported.
+Status fit_together(std::span<const wire::Planned>);
 
 }  // namespace gimbal

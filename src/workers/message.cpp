@@ -1,6 +1,5 @@
 #include "workers/message.h"
 
-#include "base/base64.h"
 #include "base/text.h"
 #include "engine/report_fields.h"
 #include "runtime/row_range.h"

@@ -1,4 +1,4 @@
-#include "workers/sandbox_trial.h"
+#include "workers/sandbox.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <thread>
 
-#include "base/base64.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "support/golden.h"
 #include "support/serving.h"
 

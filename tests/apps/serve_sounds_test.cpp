@@ -1,6 +1,6 @@
 // A server whose model hears: a transcription has the words that a chat with the same sound and question has.
-#include "base/base64.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "support/golden.h"
 #include "support/serving.h"
 

@@ -5,8 +5,8 @@
 #include <functional>
 #include <unordered_set>
 
+#include "audit/certificate.h"
 #include "audit/machine.h"
-#include "audit/signature.h"
 #include "runtime/scripted_drafter.h"
 
 namespace gimbal::test {

@@ -1,5 +1,5 @@
 // Sizes as people type them.
-#include "base/byte_count.h"
+#include "base/bytes.h"
 
 #include <gtest/gtest.h>
 

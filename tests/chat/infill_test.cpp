@@ -1,5 +1,5 @@
 // Prompts with a gap, in the vocabulary of Qwen2.5-Coder: its tokens by id, and the form of its paper.
-#include "chat/infill.h"
+#include "chat/task_prompts.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "crossval/verdict.h"
+#include "crossval/crossval.h"
 
 namespace gimbal::crossval {
 namespace {

@@ -1,5 +1,5 @@
 // What a backend said, taken apart: what happened, what to do, and the reason, where the last line is one.
-#include "device/backend_words.h"
+#include "device/contract.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,6 @@
 
 #include "base/file.h"
 #include "device/backends.h"
-#include "device/build_id.h"
 #include "device/device.h"
 #include "device/reason.h"
 #include "support/fake_plugins.h"

@@ -18,7 +18,7 @@
 
 #include "base/format.h"
 #include "device/device.h"
-#include "discovery/report_wire.h"
+#include "discovery/report.h"
 #include "support/coverage.h"
 #include "support/fake_plugins.h"
 

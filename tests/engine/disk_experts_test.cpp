@@ -5,9 +5,9 @@
 
 #include "discovery/registry.h"
 #include "engine/engine.h"
-#include "engine/expert_speed.h"
+#include "engine/measured.h"
+#include "engine/options.h"
 #include "engine/packed.h"
-#include "engine/settings.h"
 #include "runtime/memory_check.h"
 #include "support/cli.h"
 #include "support/placed.h"

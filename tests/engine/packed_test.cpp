@@ -20,7 +20,7 @@
 #include "support/cli.h"
 #include "support/fake_plugins.h"
 #include "support/placed.h"
-#include "workers/together.h"
+#include "workers/memory_reservations.h"
 
 namespace gimbal {
 namespace {

@@ -9,8 +9,8 @@
 #include <map>
 #include <set>
 
-#include "engine/settings.h"
-#include "ops/shapes.h"
+#include "engine/options.h"
+#include "ops/op_def.h"
 #include "support/fields.h"
 #include "tensor/dtype.h"
 

@@ -9,7 +9,6 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "files/npy.h"
-#include "files/npz.h"
 #include "files/safetensors.h"
 #include "files/zip.h"
 #include "support/golden.h"

@@ -5,7 +5,6 @@
 
 #include "base/file.h"
 #include "files/gguf.h"
-#include "files/gguf_split.h"
 #include "support/gguf_writer.h"
 #include "support/golden.h"
 

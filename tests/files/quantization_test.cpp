@@ -1,5 +1,5 @@
 // The word for a file's quantization: what users look for.
-#include "files/quantization.h"
+#include "files/model_source.h"
 
 #include "files/gguf.h"
 #include "support/made_gguf.h"

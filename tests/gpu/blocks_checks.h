@@ -46,9 +46,7 @@ inline void check_decoded_bits(const std::string& where) {
     auto bytes = blocks.bytes();
     ASSERT_TRUE(bytes) << bytes.error().message;
     const Tensor there = Tensor::from_bytes(*bytes, dims, type, q);
-    const auto views = [](const Tensor& t) {
-      return std::vector{t, t.narrow(0, 1, 2), t.select(0, 2)};
-    };
+    const auto views = [](const Tensor& t) { return std::vector{t, t.narrow(0, 1, 2), t.select(0, 2)}; };
     for (DType to : {DType::F32, DType::F16, DType::BF16, DType::F64, DType::I16}) {
       const auto want = views(blocks), got = views(there);
       for (size_t i = 0; i < want.size(); i++)

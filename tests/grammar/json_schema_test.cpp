@@ -1,6 +1,6 @@
 // JSON schemas: which texts they admit, beside xgrammar, llguidance and jsonschema; what is refused, by name;
 // and texts written at random, which are read again and checked.
-#include "grammar/json_schema.h"
+#include "grammar/grammar.h"
 
 #include "grammar/schema_check.h"
 #include "support/golden.h"

@@ -3,7 +3,7 @@
 #include <fstream>
 #include <map>
 
-#include "grammar/json_schema.h"
+#include "grammar/grammar.h"
 #include "grammar/schema_check.h"
 #include "support/grammars.h"
 

@@ -1,11 +1,10 @@
 // Pictures against what Pillow 11.3 makes of them, and hostile ones.
-#include "media/decode.h"
+#include "media/picture.h"
 
 #include <cstdlib>
 
 #include "base/file.h"
 #include "media/golden_pictures.h"
-#include "media/orientation.h"
 
 namespace gimbal::test {
 namespace {

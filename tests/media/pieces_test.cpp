@@ -6,8 +6,8 @@
 
 #include "base/file.h"
 #include "files/gguf.h"
-#include "media/decode.h"
 #include "media/golden_pictures.h"
+#include "media/picture.h"
 #include "support/pictures.h"
 
 namespace gimbal::test {

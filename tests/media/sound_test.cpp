@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "media/golden_pictures.h"
-#include "media/mel.h"
+#include "media/pieces.h"
 
 namespace gimbal::test {
 namespace {

@@ -1,5 +1,5 @@
 // What every op accepts and refuses; refusals must name the op, the shapes found and the rule.
-#include "ops/shapes.h"
+#include "ops/op_def.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "device/values.h"
-#include "ops/shapes.h"
+#include "ops/op_def.h"
 #include "program/builder.h"
 #include "support/fake_backend.h"
 

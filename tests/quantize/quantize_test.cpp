@@ -11,7 +11,6 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "files/gguf.h"
-#include "quantize/quantized_source.h"
 #include "quantize/tensor_encoder.h"
 #include "support/golden.h"
 #include "support/made_gguf.h"

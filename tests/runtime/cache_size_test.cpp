@@ -1,10 +1,9 @@
 // The KV cache takes what is free, never more than can be used, and never what others need.
-#include "runtime/cache_size.h"
+#include "runtime/memory_check.h"
 
 #include "base/host_memory.h"
 #include "device/backends.h"
 #include "files/gguf.h"
-#include "runtime/memory_check.h"
 #include "support/golden.h"
 
 namespace gimbal {

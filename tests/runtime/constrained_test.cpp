@@ -1,7 +1,7 @@
 // A constraint composes with everything that chooses tokens: what is generated matches the grammar, greedily,
 // with every way of sampling and with drafts, which change nothing; and it ends where the grammar does.
 #include "runtime/generate.h"
-#include "runtime/ngram_drafter.h"
+#include "runtime/model_drafter.h"
 #include "runtime/scripted_drafter.h"
 #include "support/engine.h"
 #include "support/golden.h"

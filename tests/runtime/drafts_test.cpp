@@ -5,7 +5,6 @@
 
 #include "runtime/generate.h"
 #include "runtime/model_drafter.h"
-#include "runtime/ngram_drafter.h"
 #include "runtime/scripted_drafter.h"
 #include "support/engine.h"
 #include "support/golden.h"

@@ -1,5 +1,5 @@
 // What the text itself lets one guess.
-#include "runtime/ngram_drafter.h"
+#include "runtime/model_drafter.h"
 
 #include <gtest/gtest.h>
 

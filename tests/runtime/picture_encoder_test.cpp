@@ -4,11 +4,11 @@
 
 #include <cmath>
 
-#include "base/cancelled.h"
 #include "base/file.h"
+#include "base/result.h"
 #include "files/gguf.h"
-#include "media/decode.h"
-#include "media/mel.h"
+#include "media/picture.h"
+#include "media/pieces.h"
 #include "model/vision/made_tensors.h"
 #include "model/vision/picture_prompt.h"
 #include "runtime/picture_encoder.h"

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
-#include "media/decode.h"
+#include "media/picture.h"
 #include "model/vision/picture_prompt.h"
 #include "runtime/generate.h"
 #include "runtime/picture_encoder.h"

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "runtime/ngram_drafter.h"
+#include "runtime/model_drafter.h"
 #include "runtime/scripted_drafter.h"
 #include "scheduler/served.h"
 #include "store/page_folder.h"

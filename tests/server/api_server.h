@@ -14,7 +14,7 @@
 #include "model/embedded_model.h"
 #include "model/lora.h"
 #include "server/api/api.h"
-#include "server/model_preset.h"
+#include "server/named_model.h"
 #include "server/scripted_service.h"
 #include "support/http_client.h"
 

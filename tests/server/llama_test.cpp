@@ -1,6 +1,6 @@
 // llama.cpp's server endpoints over a scripted service: forms and fields as its tools/server/README.md has
 // them.
-#include "server/api/line_limits.h"
+#include "server/api/answer.h"
 #include "server/api_server.h"
 #include "support/remade.h"
 

@@ -3,7 +3,7 @@
 
 #include <future>
 
-#include "base/cancelled.h"
+#include "base/result.h"
 #include "files/gguf.h"
 #include "model/embedded_model.h"
 #include "server/scripted_service.h"

@@ -1,6 +1,6 @@
 // Pictures in requests of all APIs, over a scripted service.
-#include "base/base64.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "chat/chat_prompt.h"
 #include "server/api_server.h"
 #include "support/golden.h"

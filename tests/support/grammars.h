@@ -8,7 +8,7 @@
 
 #include "base/format.h"
 #include "grammar/constraint.h"
-#include "grammar/json_schema.h"
+#include "grammar/grammar.h"
 
 namespace gimbal::test {
 

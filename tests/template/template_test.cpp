@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "support/golden.h"
-#include "template/search.h"
+#include "template/text.h"
 
 namespace gimbal::test {
 namespace {

@@ -1,7 +1,6 @@
 // In the sandbox a process can compute and speak on what is open, and nothing else. Each try runs in a child
 // of its own, because there is no way back.
 #include "workers/sandbox.h"
-#include "workers/sandbox_trial.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Workers that take memory at the same time: what fits one by one and not together is refused.
-#include "workers/together.h"
+#include "workers/memory_reservations.h"
 
 #include <gtest/gtest.h>
 

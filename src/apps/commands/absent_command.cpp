@@ -1,6 +1,6 @@
-#include "apps/commands/absent_command.h"
+#include "apps/commands/command.h"
 
-#include "base/features.h"
+#include "base/result.h"
 
 namespace gimbal {
 namespace {

@@ -5,10 +5,10 @@
 
 #include "apps/commands/certificate_input.h"
 #include "apps/commands/command.h"
-#include "apps/reports/audit_report.h"
 #include "apps/reports/stderr_sink.h"
-#include "apps/toolkit/json.h"
+#include "apps/reports/verdict_reports.h"
 #include "apps/toolkit/terminal.h"
+#include "base/json.h"
 
 namespace gimbal {
 namespace {

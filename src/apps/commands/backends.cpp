@@ -7,19 +7,19 @@
 #include "apps/commands/commands.h"
 #include "apps/options/options.h"
 #include "apps/reports/backends_json.h"
-#include "apps/reports/inspection_report.h"
 #include "apps/reports/next_steps.h"
 #include "apps/reports/stderr_sink.h"
-#include "apps/toolkit/json.h"
+#include "apps/reports/verdict_reports.h"
 #include "apps/toolkit/library_places.h"
 #include "apps/toolkit/terminal.h"
+#include "base/json.h"
 #include "discovery/library_validation.h"
 #include "discovery/registry.h"
 #include "discovery/summary.h"
 #include "engine/engine.h"
-#include "engine/kernel_names.h"
+#include "engine/kernel_registry.h"
 #include "inspection/loaded_libraries.h"
-#include "workers/sandbox_trial.h"
+#include "workers/sandbox.h"
 
 namespace gimbal {
 namespace {

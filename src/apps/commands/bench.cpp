@@ -1,7 +1,6 @@
 // gimbal bench: the speed of a model, or of every kernel, absolute and relative to the peak of this machine.
 #include "apps/commands/bench_kernels.h"
 #include "apps/commands/bench_model.h"
-#include "apps/commands/bench_sequences.h"
 #include "apps/commands/command.h"
 
 namespace gimbal {

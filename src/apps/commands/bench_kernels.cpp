@@ -6,8 +6,8 @@
 
 #include "apps/reports/limits.h"
 #include "apps/reports/stderr_sink.h"
-#include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
+#include "base/json.h"
 #include "conformance/conformance.h"
 #include "conformance/kernel_speed.h"
 #include "ops/op_def.h"

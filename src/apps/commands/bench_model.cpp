@@ -11,7 +11,7 @@
 #include "apps/toolkit/terminal.h"
 #include "base/clock.h"
 #include "device/values.h"
-#include "engine/report_json.h"
+#include "engine/explanation.h"
 #include "model/arch.h"
 #include "ops/op_def.h"
 #include "runtime/random.h"

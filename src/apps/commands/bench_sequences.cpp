@@ -1,4 +1,4 @@
-#include "apps/commands/bench_sequences.h"
+#include "apps/commands/bench_model.h"
 
 #include "apps/commands/open_model.h"
 #include "apps/reports/spread.h"

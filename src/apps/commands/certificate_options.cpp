@@ -1,7 +1,7 @@
 #include "apps/commands/certificate_options.h"
 
 #include "apps/toolkit/terminal.h"
-#include "audit/signature.h"
+#include "audit/certificate.h"
 #include "base/file.h"
 
 namespace gimbal {

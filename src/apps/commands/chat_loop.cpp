@@ -3,11 +3,10 @@
 #include <utility>
 
 #include "apps/toolkit/exit_code.h"
-#include "apps/toolkit/input_text.h"
-#include "apps/toolkit/silent_keys.h"
+#include "apps/toolkit/input_output.h"
+#include "apps/toolkit/keyboard.h"
 #include "apps/toolkit/terminal.h"
 #include "apps/toolkit/word_wrap.h"
-#include "apps/toolkit/wording.h"
 #include "base/format.h"
 #include "base/text.h"
 

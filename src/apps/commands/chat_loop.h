@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "apps/toolkit/interrupt.h"
+#include "apps/toolkit/keyboard.h"
 #include "apps/toolkit/line_editor.h"
 #include "chat/conversation.h"
 

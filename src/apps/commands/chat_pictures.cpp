@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "apps/options/picture_options.h"
-#include "apps/reports/picture_progress.h"
+#include "apps/reports/prompt_progress.h"
 #include "chat/picture_marks.h"
 
 namespace gimbal {

@@ -69,4 +69,9 @@ std::unique_ptr<Command> make_embed_image();
 std::unique_ptr<Command> make_completion();
 std::unique_ptr<Command> make_manual();
 
+// Commands of features that this build lacks (cmake/features.cmake).
+
+// A command without options. `feature`: one of GIMBAL_FEATURES.
+std::unique_ptr<Command> absent_command(const char* feature);
+
 }  // namespace gimbal

@@ -3,9 +3,9 @@
 
 #include "apps/commands/command.h"
 #include "apps/commands/socket_answers.h"
-#include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
 #include "base/format.h"
+#include "base/json.h"
 
 namespace gimbal {
 namespace {

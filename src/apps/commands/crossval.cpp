@@ -5,13 +5,13 @@
 
 #include "apps/commands/command.h"
 #include "apps/commands/open_model.h"
-#include "apps/reports/crossval_report.h"
 #include "apps/reports/stderr_sink.h"
+#include "apps/reports/verdict_reports.h"
 #include "apps/serving/model_path.h"
-#include "apps/toolkit/input_text.h"
-#include "apps/toolkit/json.h"
+#include "apps/toolkit/input_output.h"
 #include "apps/toolkit/terminal.h"
 #include "base/folders.h"
+#include "base/json.h"
 #include "crossval/crossval.h"
 
 namespace gimbal {

@@ -4,10 +4,9 @@
 #include <vector>
 
 #include "apps/commands/command.h"
-#include "apps/toolkit/binary_output.h"
-#include "apps/toolkit/input_text.h"
-#include "apps/toolkit/json.h"
+#include "apps/toolkit/input_output.h"
 #include "apps/toolkit/terminal.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "tensor/quant.h"
 

@@ -1,8 +1,8 @@
 // gimbal detokenize: token ids to text.
 #include "apps/commands/command.h"
 #include "apps/commands/open_model.h"
-#include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
+#include "base/json.h"
 #include "tokenizer/tokenizer.h"
 
 namespace gimbal {

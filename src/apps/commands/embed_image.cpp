@@ -2,8 +2,9 @@
 #include "apps/commands/command.h"
 #include "apps/options/options.h"
 #include "apps/options/picture_options.h"
-#include "apps/toolkit/binary_output.h"
-#include "apps/toolkit/json.h"
+#include "apps/toolkit/input_output.h"
+#include "apps/toolkit/terminal.h"
+#include "base/json.h"
 
 namespace gimbal {
 namespace {

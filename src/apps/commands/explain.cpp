@@ -2,12 +2,12 @@
 #include <algorithm>
 
 #include "apps/commands/command.h"
-#include "apps/commands/plan_model.h"
+#include "apps/commands/open_model.h"
 #include "apps/reports/run_report.h"
 #include "apps/reports/stderr_sink.h"
-#include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
-#include "engine/report_json.h"
+#include "base/json.h"
+#include "engine/explanation.h"
 
 namespace gimbal {
 namespace {

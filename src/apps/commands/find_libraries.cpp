@@ -1,9 +1,9 @@
 // gimbal find-libraries: C++ inference libraries on this machine, by the variables of the dual-backend
 // roadmap.
 #include "apps/commands/command.h"
-#include "apps/toolkit/json.h"
 #include "apps/toolkit/library_places.h"
 #include "apps/toolkit/terminal.h"
+#include "base/json.h"
 
 namespace gimbal {
 namespace {

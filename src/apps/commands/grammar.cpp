@@ -2,10 +2,10 @@
 #include <algorithm>
 
 #include "apps/commands/command.h"
-#include "apps/options/grammar_options.h"
-#include "apps/toolkit/input_text.h"
-#include "apps/toolkit/json.h"
+#include "apps/options/generation_options.h"
+#include "apps/toolkit/input_output.h"
 #include "apps/toolkit/terminal.h"
+#include "base/json.h"
 #include "grammar/states.h"
 
 namespace gimbal {

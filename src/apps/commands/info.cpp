@@ -4,8 +4,8 @@
 
 #include "apps/commands/command.h"
 #include "apps/commands/open_model.h"
-#include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
+#include "base/json.h"
 #include "model/arch.h"
 #include "tokenizer/tokenizer.h"
 

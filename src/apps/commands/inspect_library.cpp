@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "apps/commands/command.h"
-#include "apps/reports/inspection_report.h"
-#include "apps/toolkit/json.h"
+#include "apps/reports/verdict_reports.h"
 #include "apps/toolkit/terminal.h"
+#include "base/json.h"
 
 namespace gimbal {
 namespace {

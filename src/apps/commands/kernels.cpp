@@ -3,8 +3,8 @@
 #include <fnmatch.h>
 
 #include "apps/commands/command.h"
-#include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
+#include "base/json.h"
 #include "engine/kernel_list.h"
 #include "engine/kernel_registry.h"
 #include "ops/op.h"

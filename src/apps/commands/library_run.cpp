@@ -1,15 +1,14 @@
-#include "apps/commands/library_run.h"
+#include "apps/commands/run.h"
 
 #include "apps/commands/command.h"
-#include "apps/commands/written_answer.h"
 #include "apps/reports/prompt_progress.h"
 #include "apps/reports/run_report.h"
 #include "apps/serving/model_path.h"
-#include "apps/toolkit/interrupt.h"
-#include "apps/toolkit/json.h"
+#include "apps/toolkit/keyboard.h"
 #include "apps/toolkit/terminal.h"
 #include "base/clock.h"
 #include "base/format.h"
+#include "base/json.h"
 
 namespace gimbal {
 namespace {

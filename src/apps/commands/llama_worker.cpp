@@ -3,7 +3,7 @@
 #include <sys/socket.h>
 
 #include "apps/commands/command.h"
-#include "llama/child.h"
+#include "llama/llama_process.h"
 #include "workers/worker_process.h"
 
 namespace gimbal {

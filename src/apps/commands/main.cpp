@@ -8,11 +8,10 @@
 
 #include "apps/commands/commands.h"
 #include "apps/toolkit/build_info.h"
-#include "apps/toolkit/json.h"
+#include "apps/toolkit/exit_code.h"
 #include "apps/toolkit/terminal.h"
-#include "apps/toolkit/wording.h"
-#include "base/cancelled.h"
-#include "base/features.h"
+#include "base/json.h"
+#include "base/result.h"
 #include "base/text.h"
 #include "engine/backend_places.h"
 

@@ -3,11 +3,11 @@
 #include <cctype>
 
 #include "apps/commands/command.h"
-#include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
+#include "base/json.h"
 #include "engine/model_catalog.h"
 #include "files/gguf.h"
-#include "files/quantization.h"
+#include "files/model_source.h"
 #include "huggingface/folder.h"
 #include "model/arch.h"
 #include "model/embedded_model.h"

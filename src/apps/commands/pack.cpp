@@ -2,9 +2,9 @@
 #include "apps/commands/command.h"
 #include "apps/commands/open_model.h"
 #include "apps/reports/stderr_sink.h"
-#include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "engine/packed.h"
 

@@ -1,10 +1,11 @@
 // gimbal parse-answer: the content, reasoning and tool calls that a model's answer holds.
 #include "apps/commands/command.h"
 #include "apps/commands/open_model.h"
-#include "apps/toolkit/input_text.h"
-#include "apps/toolkit/json.h"
+#include "apps/toolkit/input_output.h"
+#include "apps/toolkit/terminal.h"
+#include "base/json.h"
 #include "chat/chat_template.h"
-#include "chat/reply_text.h"
+#include "chat/reply_parser.h"
 
 namespace gimbal {
 namespace {

@@ -2,13 +2,13 @@
 #include <algorithm>
 
 #include "apps/commands/command.h"
-#include "apps/commands/plan_model.h"
+#include "apps/commands/open_model.h"
 #include "apps/reports/run_report.h"
 #include "apps/reports/stderr_sink.h"
-#include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
-#include "engine/expert_speed.h"
-#include "engine/report_json.h"
+#include "base/json.h"
+#include "engine/explanation.h"
+#include "engine/measured.h"
 #include "engine/tensor_places.h"
 #include "runtime/memory_check.h"
 

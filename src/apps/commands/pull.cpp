@@ -3,8 +3,9 @@
 
 #include "apps/commands/command.h"
 #include "apps/commands/open_model.h"
-#include "apps/toolkit/json.h"
-#include "apps/toolkit/wording.h"
+#include "apps/toolkit/exit_code.h"
+#include "apps/toolkit/terminal.h"
+#include "base/json.h"
 
 namespace gimbal {
 namespace {

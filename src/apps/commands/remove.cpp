@@ -2,11 +2,11 @@
 #include <cstdio>
 
 #include "apps/commands/command.h"
-#include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
 #include "base/bytes.h"
+#include "base/json.h"
 #include "engine/find_model.h"
-#include "fetch/remove.h"
+#include "fetch/store.h"
 
 namespace gimbal {
 namespace {

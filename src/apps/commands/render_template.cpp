@@ -3,9 +3,9 @@
 
 #include "apps/commands/command.h"
 #include "apps/commands/open_model.h"
-#include "apps/toolkit/input_text.h"
-#include "apps/toolkit/json.h"
+#include "apps/toolkit/input_output.h"
 #include "apps/toolkit/terminal.h"
+#include "base/json.h"
 #include "chat/chat_prompt.h"
 
 namespace gimbal {

@@ -2,14 +2,14 @@
 #include "apps/commands/certificate_input.h"
 #include "apps/commands/certificate_options.h"
 #include "apps/commands/command.h"
-#include "apps/commands/continuation.h"
-#include "apps/commands/written_answer.h"
-#include "apps/reports/audit_report.h"
+#include "apps/commands/run.h"
 #include "apps/reports/prompt_progress.h"
 #include "apps/reports/run_report.h"
 #include "apps/reports/stderr_sink.h"
-#include "apps/toolkit/json.h"
+#include "apps/reports/verdict_reports.h"
+#include "apps/toolkit/terminal.h"
 #include "audit/branch.h"
+#include "base/json.h"
 #include "chat/chat_prompt.h"
 
 namespace gimbal {

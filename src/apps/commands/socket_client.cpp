@@ -3,8 +3,7 @@
 #include <charconv>
 #include <random>
 
-#include "apps/toolkit/interrupt.h"
-#include "base/base64.h"
+#include "apps/toolkit/keyboard.h"
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/json.h"

@@ -2,9 +2,9 @@
 #include "apps/commands/command.h"
 #include "apps/commands/open_model.h"
 #include "apps/options/picture_options.h"
-#include "apps/toolkit/input_text.h"
-#include "apps/toolkit/json.h"
+#include "apps/toolkit/input_output.h"
 #include "apps/toolkit/terminal.h"
+#include "base/json.h"
 #include "tokenizer/tokenizer.h"
 
 namespace gimbal {

@@ -1,8 +1,8 @@
 // gimbal validate-library: whether a C++ inference library can be used, with all failures at once.
 #include "apps/commands/command.h"
-#include "apps/toolkit/json.h"
 #include "apps/toolkit/library_places.h"
 #include "apps/toolkit/terminal.h"
+#include "base/json.h"
 #include "discovery/library_validation.h"
 
 namespace gimbal {

@@ -1,6 +1,6 @@
-#include "apps/commands/written_answer.h"
+#include "apps/commands/run.h"
 
-#include "apps/toolkit/interrupt.h"
+#include "apps/toolkit/keyboard.h"
 #include "apps/toolkit/terminal.h"
 
 namespace gimbal {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "apps/toolkit/arguments.h"
-#include "engine/settings.h"
+#include "engine/options.h"
 #include "engine/settings_table.h"
 
 namespace gimbal {

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "apps/reports/picture_progress.h"
+#include "apps/reports/prompt_progress.h"
 #include "apps/reports/stderr_sink.h"
-#include "base/base64.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "files/gguf.h"
-#include "media/mel.h"
+#include "media/pieces.h"
 
 namespace gimbal {
 namespace {

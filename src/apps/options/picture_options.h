@@ -7,7 +7,7 @@
 #include "apps/toolkit/arguments.h"
 #include "base/json_fwd.h"
 #include "engine/picture_input.h"
-#include "media/decode.h"
+#include "media/picture.h"
 
 namespace gimbal {
 

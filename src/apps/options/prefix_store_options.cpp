@@ -3,8 +3,8 @@
 #include <gimbal/prefix_store.h>
 
 #include "apps/toolkit/terminal.h"
-#include "audit/prefix_identity.h"
-#include "base/byte_count.h"
+#include "audit/model_identity.h"
+#include "base/bytes.h"
 #include "base/file.h"
 #include "base/format.h"
 #include "base/text.h"

@@ -2,7 +2,6 @@
 
 #include "apps/toolkit/terminal.h"
 #include "base/format.h"
-#include "runtime/cache_size.h"
 #include "runtime/memory_check.h"
 
 namespace gimbal {

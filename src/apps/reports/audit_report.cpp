@@ -1,4 +1,4 @@
-#include "apps/reports/audit_report.h"
+#include "apps/reports/verdict_reports.h"
 
 #include "apps/toolkit/exit_code.h"
 #include "apps/toolkit/terminal.h"

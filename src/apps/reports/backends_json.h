@@ -5,7 +5,7 @@
 
 #include "base/json_fwd.h"
 #include "discovery/registry.h"
-#include "engine/kernel_names.h"
+#include "engine/kernel_registry.h"
 
 namespace gimbal {
 

@@ -1,4 +1,4 @@
-#include "apps/reports/crossval_report.h"
+#include "apps/reports/verdict_reports.h"
 
 #include <algorithm>
 

@@ -1,8 +1,9 @@
-// Progress of a long prompt: a bar on a terminal, and Ctrl-C between batches.
+// Progress of long prompts and of pictures: a bar on a terminal, and Ctrl-C between batches or the layers of
+// the encoder.
 #pragma once
 #include <optional>
 
-#include "apps/toolkit/interrupt.h"
+#include "apps/toolkit/keyboard.h"
 #include "apps/toolkit/terminal.h"
 
 namespace gimbal {
@@ -21,6 +22,20 @@ class PromptProgress {
 
  private:
   std::optional<Progress> bar_;
+};
+
+// Callable as PictureWatch. The bar appears after a second, and is removed with the object.
+class PictureProgress {
+ public:
+  explicit PictureProgress(bool wanted) : bar_("reading the pictures", wanted, Progress::Unit::Tokens) {}
+  // False if Ctrl-C was pressed under an InterruptGuard.
+  bool operator()(size_t rows, size_t all) {
+    bar_.update(rows, all);
+    return !InterruptGuard::interrupted();
+  }
+
+ private:
+  Progress bar_;
 };
 
 }  // namespace gimbal

@@ -2,7 +2,6 @@
 
 #include "apps/options/options.h"
 #include "apps/toolkit/exit_code.h"
-#include "apps/toolkit/wording.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "model/arch.h"

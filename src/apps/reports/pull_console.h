@@ -2,9 +2,9 @@
 #pragma once
 #include <optional>
 
-#include "apps/toolkit/interrupt.h"
-#include "apps/toolkit/json.h"
+#include "apps/toolkit/keyboard.h"
 #include "apps/toolkit/terminal.h"
+#include "base/json.h"
 #include "engine/engine.h"
 #include "fetch/pull.h"
 

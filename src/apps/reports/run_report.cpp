@@ -5,11 +5,11 @@
 
 #include "apps/reports/receipt_rows.h"
 #include "apps/reports/stderr_sink.h"
-#include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
 #include "base/format.h"
+#include "base/json.h"
 #include "base/text.h"
-#include "engine/report_json.h"
+#include "engine/explanation.h"
 #include "files/packed_file.h"
 #include "runtime/memory_check.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/json_fwd.h"
 #include "engine/engine.h"
-#include "engine/expert_speed.h"
+#include "engine/measured.h"
 #include "engine/reports.h"
 #include "runtime/generate.h"
 

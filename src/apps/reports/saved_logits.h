@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/toolkit/binary_output.h"
+#include "apps/toolkit/input_output.h"
 
 namespace gimbal {
 

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "apps/toolkit/json.h"
+#include "apps/toolkit/terminal.h"
+#include "base/json.h"
 
 namespace gimbal {
 

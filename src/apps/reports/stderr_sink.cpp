@@ -3,8 +3,8 @@
 #include <memory>
 #include <optional>
 
+#include "apps/toolkit/exit_code.h"
 #include "apps/toolkit/terminal.h"
-#include "apps/toolkit/wording.h"
 #include "base/format.h"
 #include "device/reason.h"
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/toolkit/wording.h"
+#include "apps/toolkit/exit_code.h"
 #include "engine/engine.h"
 
 namespace gimbal {

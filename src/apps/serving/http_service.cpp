@@ -7,10 +7,10 @@
 #include <condition_variable>
 
 #include "apps/reports/next_steps.h"
-#include "apps/toolkit/json.h"
+#include "apps/toolkit/exit_code.h"
 #include "apps/toolkit/terminal.h"
-#include "apps/toolkit/wording.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "fetch/small_file.h"
 #include "server/api/text.h"

@@ -1,4 +1,4 @@
-#include "apps/serving/library_model.h"
+#include "apps/serving/model_loading.h"
 
 #include "llama/library_service.h"
 

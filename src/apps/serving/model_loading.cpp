@@ -7,7 +7,6 @@
 
 #include "apps/options/library_options.h"
 #include "apps/reports/stderr_sink.h"
-#include "apps/serving/library_model.h"
 #include "apps/toolkit/terminal.h"
 #include "base/folders.h"
 #include "base/text.h"

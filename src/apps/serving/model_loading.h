@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "apps/options/model_sections.h"
+#include "apps/options/library_options.h"
+#include "apps/options/serving_options.h"
 #include "apps/serving/model_path.h"
+#include "engine/loader.h"
 #include "server/api/api.h"
 #include "server/model.h"
 #include "workers/memory_reservations.h"
@@ -83,5 +85,12 @@ class ModelLoading {
   std::map<std::string, ModelPath> library_paths_;  // by model
   std::atomic<api::Services*> services_{nullptr};
 };
+
+// A served model that a libllama computes, in a process of its own.
+
+// `model_path`: of the file, for the library. Errors: those of the library, and of the file's tokenizer and
+// template.
+Result<ServedModelPtr> load_library_model(std::string id, const ModelFile& source, std::string model_path,
+                                          ChosenLibrary);
 
 }  // namespace gimbal

@@ -1,5 +1,7 @@
-// Exit codes for scripts, and the names of errors in JSON.
+// Errors as the command line reports them: exit codes for scripts, names in JSON, and words.
 #pragma once
+#include <string>
+
 #include "base/result.h"
 
 namespace gimbal {
@@ -41,5 +43,14 @@ constexpr const char* name_of(Code c) {
   }
   return "failed";
 }
+
+// Rewords library errors for the command line: settings become options, and remedies become commands to
+// type. Layers below src/apps/ do not know option names.
+
+// With options in place of setting names, and remedies to type.
+Error worded(const Error&);
+
+// Replaces a setting that the library writes as 'context', in quotes, by --ctx.
+std::string with_options(std::string text);
 
 }  // namespace gimbal

@@ -10,7 +10,7 @@
 #include "apps/toolkit/arguments.h"
 #include "apps/toolkit/config_file.h"
 #include "apps/toolkit/terminal.h"
-#include "apps/toolkit/variables_elsewhere.h"
+#include "apps/toolkit/words_elsewhere.h"
 
 namespace gimbal {
 namespace {

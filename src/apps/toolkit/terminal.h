@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json_fwd.h"
 #include "base/result.h"
 
 namespace gimbal {
@@ -67,5 +68,8 @@ class Progress {
   bool wanted_, shown_ = false, guarded_ = false;
   std::chrono::steady_clock::time_point begin_, last_;
 };
+
+// Indented, or on one line.
+void print_json(const Json&, bool one_line = false);
 
 }  // namespace gimbal

@@ -1,4 +1,4 @@
-#include "apps/toolkit/variables_elsewhere.h"
+#include "apps/toolkit/words_elsewhere.h"
 
 #include <algorithm>
 #include <cstdlib>

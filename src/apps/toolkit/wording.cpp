@@ -1,4 +1,4 @@
-#include "apps/toolkit/wording.h"
+#include "apps/toolkit/exit_code.h"
 
 #include "base/format.h"
 #include "device/reason.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "apps/toolkit/variables_elsewhere.h"
 #include "base/format.h"
 #include "base/text.h"
 

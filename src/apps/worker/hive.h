@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "fetch/post.h"
+#include "fetch/http.h"
 
 namespace gimbal::worker {
 

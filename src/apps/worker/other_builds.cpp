@@ -1,4 +1,4 @@
-#include "apps/worker/other_builds.h"
+#include "apps/worker/worker.h"
 
 #include <algorithm>
 

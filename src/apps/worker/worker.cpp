@@ -4,17 +4,15 @@
 #include <csignal>
 #include <cstring>
 
-#include "apps/options/text_options.h"
+#include "apps/options/generation_options.h"
 #include "apps/reports/receipt_rows.h"
 #include "apps/toolkit/build_info.h"
 #include "apps/toolkit/exit_code.h"
-#include "apps/toolkit/interrupt.h"
+#include "apps/toolkit/keyboard.h"
 #include "apps/toolkit/terminal.h"
-#include "apps/toolkit/wording.h"
-#include "apps/worker/other_builds.h"
 #include "apps/worker/service.h"
 #include "base/file.h"
-#include "ops/shapes.h"
+#include "ops/op_def.h"
 #include "runtime/generate.h"
 
 namespace gimbal::worker {

@@ -7,12 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/buffer.h"
 #include "backends/cpu/compiled_program.h"
 #include "backends/cpu/cpu_features.h"
 #include "backends/cpu/kernel_abi.h"
 #include "backends/cpu/layout.h"
-#include "backends/cpu/limits.h"
 #include "backends/cpu/thread_pool.h"
 #include "device/backend_impl.h"
 #include "device/claims.h"

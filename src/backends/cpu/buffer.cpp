@@ -1,4 +1,4 @@
-#include "backends/cpu/buffer.h"
+#include "backends/cpu/compiled_program.h"
 
 #include <sys/mman.h>
 

@@ -24,16 +24,27 @@
 //   when all workers, including stragglers, have finished.
 #pragma once
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <vector>
 
-#include "backends/cpu/buffer.h"
 #include "backends/cpu/in_flight.h"
 #include "backends/cpu/kernel_abi.h"
 #include "backends/cpu/schedule.h"
 #include "backends/cpu/thread_pool.h"
 
+// Memory of the CPU device, bound to programs.
+struct gimbal_buffer {
+  unsigned char* data;
+  size_t mapped;         // bytes from mmap; 0: from aligned_alloc
+  bool adopted = false;  // the caller's memory, read only
+};
+
 namespace gimbal::cpu {
+
+// At least n bytes, aligned to 64, of zeros. Throws std::bad_alloc.
+gimbal_buffer* new_buffer(size_t n);
+void delete_buffer(gimbal_buffer*);
 
 class CompiledProgram {
  public:

@@ -1,4 +1,4 @@
-#include "backends/cpu/limits.h"
+#include "backends/cpu/thread_pool.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

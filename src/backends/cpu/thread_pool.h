@@ -1,11 +1,13 @@
-// The worker threads.
+// The worker threads, and the peak speeds that they reach on this machine.
 #pragma once
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <thread>
 #include <vector>
 
 #include "backends/cpu/event.h"
+#include "device/abi.h"
 
 namespace gimbal::cpu {
 
@@ -35,5 +37,10 @@ class ThreadPool {
   Event start_, done_;
   alignas(64) std::atomic<int> finished_{0};
 };
+
+// The roofline of a thread pool on this machine: peak memory bandwidth and arithmetic throughput.
+
+// Uses the best instruction set within `features`. Throws std::bad_alloc.
+void measure_limits(uint32_t features, ThreadPool& pool, uint64_t bytes, gimbal_limits& out);
 
 }  // namespace gimbal::cpu

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "backends/cuda/machine_code.h"
 #include "base/format.h"
 #include "gpu/modules.h"
 #include "gpu/unpack.h"

@@ -1,4 +1,4 @@
-#include "backends/metal/runtime.h"
+#include "backends/metal/backend.h"
 
 #include <algorithm>
 #include <cstring>

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "gpu/owned.h"
 #include "gpu/runtime.h"
 
 namespace gimbal::opencl {
@@ -33,5 +34,15 @@ Failure failure(cl_int error, std::string_view doing);
 // The same for calls that report errors of earlier commands: in every case the results are lost, even though
 // drivers then report a lack of resources.
 Failure failure_of_commands(cl_int error, std::string_view doing);
+
+// RAII for OpenCL objects.
+template <class Handle, auto Release>
+using Owned = gpu::Owned<Api, Handle, Release>;
+
+using Context = Owned<cl_context, &Api::clReleaseContext>;
+using Queue = Owned<cl_command_queue, &Api::clReleaseCommandQueue>;
+using Memory = Owned<cl_mem, &Api::clReleaseMemObject>;
+using Program = Owned<cl_program, &Api::clReleaseProgram>;
+using KernelObject = Owned<cl_kernel, &Api::clReleaseKernel>;
 
 }  // namespace gimbal::opencl

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "backends/opencl/owned.h"
+#include "backends/opencl/api.h"
 
 namespace gimbal::opencl {
 

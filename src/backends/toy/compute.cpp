@@ -7,8 +7,8 @@
 #include "device/backend_impl.h"
 #include "device/claims.h"
 #include "device/values.h"
+#include "ops/op_def.h"
 #include "ops/reference.h"
-#include "ops/shapes.h"
 #include "tensor/activations.h"
 #include "tensor/quant.h"
 

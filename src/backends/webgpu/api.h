@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "backends/webgpu/edition.h"
+#include "gpu/owned.h"
 #include "gpu/runtime.h"
 
 namespace gimbal::webgpu {
@@ -185,5 +186,22 @@ struct Api {
 
 // "a validation error: ..."; `doing`: "kernel rms_norm".
 Failure failure(uint32_t error, std::string_view message, std::string_view doing);
+
+// RAII for WebGPU objects.
+template <class Handle, auto Release>
+using Owned = gpu::Owned<Api, Handle, Release>;
+
+using OwnedInstance = Owned<Instance, &Api::wgpuInstanceRelease>;
+using OwnedAdapter = Owned<Adapter, &Api::wgpuAdapterRelease>;
+using OwnedDevice = Owned<Device, &Api::wgpuDeviceRelease>;
+using OwnedQueue = Owned<Queue, &Api::wgpuQueueRelease>;
+using OwnedBuffer = Owned<GpuBuffer, &Api::wgpuBufferRelease>;
+using OwnedModule = Owned<ShaderModule, &Api::wgpuShaderModuleRelease>;
+using OwnedPipeline = Owned<Pipeline, &Api::wgpuComputePipelineRelease>;
+using OwnedLayout = Owned<GroupLayout, &Api::wgpuBindGroupLayoutRelease>;
+using OwnedGroup = Owned<BindGroup, &Api::wgpuBindGroupRelease>;
+using OwnedEncoder = Owned<Encoder, &Api::wgpuCommandEncoderRelease>;
+using OwnedPass = Owned<Pass, &Api::wgpuComputePassEncoderRelease>;
+using OwnedCommands = Owned<Commands, &Api::wgpuCommandBufferRelease>;
 
 }  // namespace gimbal::webgpu

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <vector>
 
-#include "backends/webgpu/owned.h"
+#include "backends/webgpu/api.h"
 
 namespace gimbal::webgpu {
 

@@ -1,6 +1,6 @@
 // without huggingface: folders are refused.
 #include "huggingface/folder.h"
-#include "base/features.h"
+#include "base/result.h"
 #include "huggingface/folder_files.h"
 
 namespace gimbal {

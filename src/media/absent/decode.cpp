@@ -1,7 +1,7 @@
 // without media: pictures are refused.
-#include "media/decode.h"
+#include "media/picture.h"
 
-#include "base/features.h"
+#include "base/result.h"
 
 namespace gimbal {
 

@@ -1,7 +1,7 @@
 // without media: sounds are refused.
 #include "media/sound.h"
 
-#include "base/features.h"
+#include "base/result.h"
 
 namespace gimbal {
 

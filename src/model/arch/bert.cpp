@@ -8,7 +8,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "model/arch/encoders.h"
+#include "model/arch/blocks.h"
 
 namespace gimbal::arch {
 namespace {

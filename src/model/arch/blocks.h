@@ -127,4 +127,26 @@ Value wanted(Recorder&, Value x);
 // (0: no cap).
 void logits(Recorder&, Value x, float scale = 1, float cap = 0);
 
+// ---- models in which most feed-forward layers have experts: the first ones may be dense, and beside a row's
+// chosen experts there may be one for all rows
+struct SparseLayers {
+  int dense;  // layers without experts, the first ones
+  Experts experts;
+  int shared;  // width of the expert for all rows; 0: none
+};
+// leading_dense_block_count, read_experts(), and of the expert for all rows expert_shared_feed_forward_length
+// or the width of expert_shared_count experts.
+SparseLayers read_sparse(Recorder&, UsualRouting = {});
+// The layer's mixture() plus glu() with the suffix "_shexp"; of a dense layer glu(). A limit above 0:
+// activated().
+Value sparse_feed_forward(Recorder&, const SparseLayers&, int layer, Value x, float shared_limit = 0);
+
+// ---- encoders: every row sees all others of its text, and a reranker has a head for scores
+
+// attention(), to earlier and later rows. A file that asks for causal attention is an error.
+Attention all_seen(Recorder&);
+// The scores of a reranker: one number per row; the higher, the better the two parts of its text match.
+// Other models: x [d, R] as it is.
+Value ranked(Recorder&, Value x);
+
 }  // namespace gimbal::arch

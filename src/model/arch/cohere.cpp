@@ -2,7 +2,7 @@
 // parallel. Command A (cohere2) has a window in three of four layers, and rotates heads in these only; the
 // largest Command R norms each head of q and k. Cohere, "C4AI Command R", 2024; "Command A: An
 // Enterprise-Ready Large Language Model", 2025.
-#include "model/arch/sparse.h"
+#include "model/arch/blocks.h"
 
 namespace gimbal::arch {
 namespace {

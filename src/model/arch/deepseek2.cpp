@@ -10,9 +10,9 @@
 
 #include "base/fixed_math.h"
 #include "base/format.h"
+#include "model/arch/blocks.h"
 #include "model/arch/nextn.h"
 #include "model/arch/recurrent.h"
-#include "model/arch/sparse.h"
 
 namespace gimbal::arch {
 namespace {

@@ -2,7 +2,7 @@
 // Warner et al., "Smarter, Better, Faster, Longer" (ModernBERT), 2024 (windows, GeGLU); Boizard et al.,
 // "EuroBERT: Scaling Multilingual Encoders for European Languages", 2025; Le Breton et al., "NeoBERT: A
 // Next-Generation BERT", 2025. Llama without a causal mask is NVIDIA's llama-embed.
-#include "model/arch/encoders.h"
+#include "model/arch/blocks.h"
 
 #include "base/format.h"
 #include "base/text.h"

@@ -3,7 +3,7 @@
 // "Arcee Trinity Large Technical Report", 2026. Muse Glimmer has none: Meta, 2026.
 #include <cmath>
 
-#include "model/arch/sparse.h"
+#include "model/arch/blocks.h"
 
 namespace gimbal::arch {
 namespace {

@@ -1,8 +1,8 @@
 // GLM-4.5: experts that are chosen by sigmoids with a bias, a shared expert for every row, dense layers
 // first; heads are rotated in part. GLM-4.5 Team, "GLM-4.5: Agentic, Reasoning, and Coding (ARC) Foundation
 // Models", 2025.
+#include "model/arch/blocks.h"
 #include "model/arch/nextn.h"
-#include "model/arch/sparse.h"
 
 namespace gimbal::arch {
 namespace {

@@ -3,8 +3,8 @@
 // "MiMo-V2-Flash Technical Report", 2026. Step 3.5 Flash, with a gate for every head, and limits in the
 // feed-forward layers: StepFun, "Step 3.5 Flash", 2026.
 #include "base/format.h"
+#include "model/arch/blocks.h"
 #include "model/arch/recurrent.h"
-#include "model/arch/sparse.h"
 
 namespace gimbal::arch {
 namespace {

@@ -1,4 +1,4 @@
-#include "model/arch/sparse.h"
+#include "model/arch/blocks.h"
 
 namespace gimbal::arch {
 

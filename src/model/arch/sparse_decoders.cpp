@@ -6,7 +6,7 @@
 // "DeepSeekMoE: Towards Ultimate Expert Specialization in Mixture-of-Experts Language Models", 2024.
 // K-EXAONE (exaone-moe): LG AI Research, "K-EXAONE Technical Report", 2026. Mellum 2: JetBrains, 2026.
 #include "base/format.h"
-#include "model/arch/sparse.h"
+#include "model/arch/blocks.h"
 
 namespace gimbal::arch {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/fixed_math.h"
 #include "base/format.h"
-#include "model/arch/encoders.h"
+#include "model/arch/blocks.h"
 
 namespace gimbal::arch {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "base/format.h"
 #include "ops/op_def.h"
-#include "ops/shapes.h"
 #include "tensor/quant.h"
 
 namespace gimbal::ops {

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/json.h"
-#include "engine/report_json.h"
+#include "engine/explanation.h"
 #include "server/api/services.h"
 #include "server/api/text.h"
 

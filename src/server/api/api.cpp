@@ -8,7 +8,6 @@
 #include "base/hash.h"
 #include "base/sha256.h"
 #include "server/api/call.h"
-#include "server/api/form.h"
 #include "server/api/text.h"
 
 namespace gimbal::api {

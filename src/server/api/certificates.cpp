@@ -1,6 +1,6 @@
 #include "server/api/certificates.h"
 
-#include "audit/signature.h"
+#include "audit/certificate.h"
 #include "base/format.h"
 #include "base/json.h"
 #include "server/api/call.h"

@@ -1,4 +1,4 @@
-#include "server/api/form.h"
+#include "server/api/call.h"
 
 #include "base/text.h"
 #include "server/http/form.h"

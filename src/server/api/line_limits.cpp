@@ -1,4 +1,4 @@
-#include "server/api/line_limits.h"
+#include "server/api/answer.h"
 
 namespace gimbal::api {
 

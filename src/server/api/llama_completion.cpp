@@ -2,11 +2,10 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "server/api/answer_details.h"
 #include "server/api/llama.h"
-#include "server/api/logprobs.h"
 #include "server/api/prompt.h"
 #include "server/api/text.h"
-#include "server/api/timings.h"
 
 namespace gimbal::api {
 namespace {

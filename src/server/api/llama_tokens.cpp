@@ -3,7 +3,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "server/api/llama.h"
-#include "server/api/openai_chat.h"
+#include "server/api/openai.h"
 
 namespace gimbal::api {
 namespace {

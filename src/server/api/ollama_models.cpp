@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/format.h"
-#include "files/quantization.h"
+#include "files/model_source.h"
 #include "model/arch.h"
 #include "server/api/ollama.h"
 #include "server/api/prompt.h"

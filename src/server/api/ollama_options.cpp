@@ -1,7 +1,7 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "server/api/ollama.h"
-#include "server/model_preset.h"
+#include "server/named_model.h"
 
 namespace gimbal::api {
 namespace {

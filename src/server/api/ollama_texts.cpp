@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "server/api/adapters.h"
-#include "server/api/logprobs.h"
+#include "server/api/answer_details.h"
 #include "server/api/ollama.h"
 #include "server/api/pictures.h"
 #include "server/api/prompt.h"

@@ -2,7 +2,9 @@
 #pragma once
 #include "base/json.h"
 #include "server/api/answer.h"
+#include "server/api/call.h"
 #include "server/api/fields.h"
+#include "server/api/prompt.h"
 
 namespace gimbal::api {
 
@@ -15,5 +17,19 @@ bool read_stream(Fields&, bool& usage);
 void read_verbosity(Fields&);
 // Appends an error event and the end of a stream.
 void add_openai_error(std::string& out, const ApiError&);
+
+// A request in the form of /v1/chat/completions, for the paths that answer it or tell its prompt.
+struct ChatCall {
+  ServedModelPtr model;
+  ChatInput input;
+  Settings settings;
+  Prompt prompt;
+  bool logprobs = false;
+  bool stream = false, usage = false;  // the stream ends with token counts
+  bool times_tokens = false;           // every event has timings
+};
+
+// Reads all of it and renders the prompt.
+Refused read_chat(Call&, ChatCall& to);
 
 }  // namespace gimbal::api

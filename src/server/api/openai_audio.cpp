@@ -1,6 +1,5 @@
 // POST /v1/audio/transcriptions: a model that hears writes down the words of a sound.
 #include "server/api/call.h"
-#include "server/api/form.h"
 #include "server/api/openai.h"
 #include "server/api/pictures.h"
 #include "server/api/prompt.h"

@@ -2,12 +2,11 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "server/api/answer_details.h"
 #include "server/api/call.h"
-#include "server/api/logprobs.h"
 #include "server/api/openai.h"
 #include "server/api/prompt.h"
 #include "server/api/settings.h"
-#include "server/api/timings.h"
 
 namespace gimbal::api {
 namespace {

@@ -2,8 +2,8 @@
 #include <cctype>
 #include <cmath>
 
-#include "base/base64.h"
 #include "base/format.h"
+#include "base/text.h"
 #include "server/api/call.h"
 #include "server/api/prompt.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/format.h"
 #include "base/json.h"
-#include "engine/report_json.h"
+#include "engine/explanation.h"
 #include "server/api/call.h"
 #include "server/page/page.h"
 

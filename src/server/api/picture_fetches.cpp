@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "fetch/small_file.h"
-#include "media/decode.h"
+#include "media/picture.h"
 #include "server/api/text.h"
 #include "server/http/message.h"
 

@@ -3,10 +3,10 @@
 #include <atomic>
 #include <numeric>
 
-#include "base/base64.h"
 #include "base/format.h"
+#include "base/text.h"
 #include "chat/picture_marks.h"
-#include "media/decode.h"
+#include "media/picture.h"
 #include "media/sound.h"
 
 namespace gimbal::api {

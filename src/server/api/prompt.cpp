@@ -7,7 +7,7 @@
 #include "chat/forced_call.h"
 #include "server/api/call.h"
 #include "server/api/text.h"
-#include "server/model_preset.h"
+#include "server/named_model.h"
 
 namespace gimbal::api {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "chat/chat_request.h"
-#include "chat/infill.h"
+#include "chat/task_prompts.h"
 #include "server/api/answer.h"
 #include "server/api/fields.h"
 #include "server/api/pictures.h"

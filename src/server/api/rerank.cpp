@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/format.h"
-#include "chat/ranked_pair.h"
+#include "chat/task_prompts.h"
 #include "runtime/embedding.h"
 #include "server/api/call.h"
 #include "server/api/text.h"

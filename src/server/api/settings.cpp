@@ -4,10 +4,10 @@
 #include <limits>
 
 #include "base/format.h"
-#include "grammar/json_schema.h"
+#include "grammar/grammar.h"
 #include "server/api/adapters.h"
 #include "server/api/text.h"
-#include "server/model_preset.h"
+#include "server/named_model.h"
 
 namespace gimbal::api {
 namespace {

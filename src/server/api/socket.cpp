@@ -4,10 +4,10 @@
 
 #include "base/clock.h"
 #include "base/format.h"
+#include "server/api/answer_details.h"
 #include "server/api/call.h"
 #include "server/api/prompt.h"
 #include "server/api/settings.h"
-#include "server/api/timings.h"
 #include "server/http/websocket.h"
 
 namespace gimbal::api {

@@ -2,7 +2,6 @@
 #include <array>
 #include <bit>
 
-#include "base/base64.h"
 #include "base/text.h"
 #include "server/http/websocket.h"
 

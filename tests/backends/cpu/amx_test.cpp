@@ -15,7 +15,7 @@
 #include "conformance/conformance.h"
 #include "discovery/registry.h"
 #include "files/gguf.h"
-#include "ops/shapes.h"
+#include "ops/op_def.h"
 #include "packing/pack.h"
 #include "support/cpu_rows.h"
 #include "support/engine.h"

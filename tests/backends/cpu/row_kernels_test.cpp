@@ -10,7 +10,6 @@
 #include "device/values.h"
 #include "discovery/registry.h"
 #include "ops/op_def.h"
-#include "ops/shapes.h"
 #include "support/cpu_rows.h"
 
 namespace gimbal::cpu {

@@ -10,7 +10,6 @@
 #include <regex>
 #include <set>
 
-#include "backends/cuda/machine_code.h"
 #include "backends/cuda/vendor.h"
 #include "backends/driver_api/kernel_names.h"
 #include "backends/fake_driver/modules.h"

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <map>
 
-#include "calibration/product_inputs.h"
+#include "calibration/importance_run.h"
 #include "engine/engine.h"
-#include "engine/settings.h"
+#include "engine/options.h"
 #include "engine/tensor_places.h"
-#include "runtime/layers.h"
 #include "runtime/memory_check.h"
+#include "runtime/stages.h"
 #include "support/golden.h"
 #include "support/placed.h"
 #include "support/watched.h"
@@ -175,7 +175,7 @@ TEST_F(Experts, EachOpElsewhereHasItsReason) {
   }
 }
 
-// Importance matrices are made of them (calibration/product_inputs.h): each device quantizes for itself.
+// Importance matrices are made of them (calibration/importance_run.h): each device quantizes for itself.
 TEST_F(Experts, InputsOfProductsAreReadableBeforeQuantization) {
   size_t quantized = 0;
   for (const char* name : {"arch/gpt-oss", "more/arch/glm4moe"}) {  // the latter has a shared expert, too

@@ -4,8 +4,8 @@
 
 #include <cstdio>
 
-#include "runtime/layers.h"
 #include "runtime/memory_check.h"
+#include "runtime/stages.h"
 #include "support/golden.h"
 #include "support/placed.h"
 

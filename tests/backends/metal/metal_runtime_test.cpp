@@ -1,7 +1,7 @@
 // The Metal runtime: the example kernels, and, on the pretended Metal, what it asks of the system and what it
 // makes of every "no".
 #define TESTED_BACKEND "metal"
-#include "backends/metal/runtime.h"
+#include "backends/metal/backend.h"
 
 #include <gtest/gtest.h>
 

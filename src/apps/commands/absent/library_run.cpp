@@ -1,7 +1,7 @@
 // without libraries: no libllama answers.
-#include "apps/commands/library_run.h"
+#include "apps/commands/run.h"
 
-#include "base/features.h"
+#include "base/result.h"
 
 namespace gimbal {
 

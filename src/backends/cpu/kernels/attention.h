@@ -4,8 +4,8 @@
 // sequences that share it) are decoded once.
 #pragma once
 
+#include "backends/cpu/kernels/attention_page.h"
 #include "backends/cpu/kernels/attention_weights.h"
-#include "backends/cpu/kernels/cache_pages.h"
 
 inline int32_t position_of(const CpuTask& t, int64_t row) { return read<int32_t>(t.x[3] + 4 * row); }
 // The positions that a row sees.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "backends/cpu/kernels/attention_page.h"
-#include "backends/cpu/kernels/cache_pages.h"
 
 // How one head at one position, `at` in its page, is written to the head's part of the page.
 template <class C>
