@@ -1,5 +1,5 @@
-// Formats in blocks as numbers. Their meaning is that of tensor/quant/*.inc; blocks_on_device_test compares
-// every format.
+// Formats in blocks as numbers. Their meaning is that of tensor/quant/*.inc; the tensor tests of each GPU
+// backend (tests/gpu/blocks_checks.h) compare every format.
 #include "gpu/tensors/block_formats.h"
 
 #include <bit>
