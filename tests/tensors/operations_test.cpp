@@ -97,7 +97,7 @@ Claims claims_of_gpus(OpKind op) {
 // What GPUs take of what the CPU takes.
 std::string gpu_words(const Claims& cpu, const Claims& gpu) {
   if (gpu.kernels == 0) return "no";
-  if (cpu.in[1] && !gpu.in[1]) return names_of(gpu.out) + ", without importance";
+  if (cpu.in[1] && !gpu.in[1]) return names_of(gpu.out) + "; no importance";
   DTypeSet lacking = 0;
   for (int i = 0; i < GIMBAL_MAX_INPUTS; i++) lacking |= cpu.in[i] & ~gpu.in[i];
   lacking |= cpu.out & ~gpu.out;
