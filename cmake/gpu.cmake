@@ -15,6 +15,8 @@ set(GIMBAL_GPU_DEF ${CMAKE_SOURCE_DIR}/src/gpu/kernels.def)
 set(GIMBAL_GPU_MATRIX ${CMAKE_SOURCE_DIR}/src/gpu/matrix/kernels.def)
 # The maps of tensors.
 set(GIMBAL_GPU_TENSORS ${CMAKE_SOURCE_DIR}/src/gpu/tensors/kernels.def)
+# The frame of kernel texts that programs bring (gpu/text/kernel_text.h), as text in each language.
+set(GIMBAL_GPU_TEXT ${CMAKE_SOURCE_DIR}/src/gpu/text/kernels.def)
 # What runtimes ask devices with (gpu/probes.h).
 set(GIMBAL_GPU_PROBES ${CMAKE_SOURCE_DIR}/src/gpu/probes/kernels.def)
 set(gpu_generator ${CMAKE_SOURCE_DIR}/scripts/build/gpu_kernels.py)
@@ -32,8 +34,9 @@ macro(gpu_read definition)
   set(gpu_folder ${CMAKE_BINARY_DIR}/gpu/${gpu_key})
   file(GLOB gpu_texts CONFIGURE_DEPENDS ${gpu_parent}/kernels/*.k)
   file(GLOB gpu_shared_texts CONFIGURE_DEPENDS ${gpu_parent}/kernels/*.inc ${CMAKE_SOURCE_DIR}/src/gpu/kernels/*.inc ${CMAKE_SOURCE_DIR}/src/ops/*.inc)
-  if("${definition}" STREQUAL "${GIMBAL_GPU_TENSORS}")
-    file(GLOB gpu_formulas CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/ops/formulas/*.inc ${CMAKE_SOURCE_DIR}/src/ops/maps.def)
+  if("${definition}" STREQUAL "${GIMBAL_GPU_TENSORS}" OR "${definition}" STREQUAL "${GIMBAL_GPU_TEXT}")
+    file(GLOB gpu_formulas CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/ops/formulas/*.inc ${CMAKE_SOURCE_DIR}/src/ops/maps.def
+         ${CMAKE_SOURCE_DIR}/src/gpu/tensors/kernels/*.inc)
     list(APPEND gpu_shared_texts ${gpu_formulas})
   endif()
   # Asked for once, and again when what answers has changed.
@@ -121,7 +124,7 @@ endfunction()
 
 # gimbal_gpu_modules(<target> <language> [kernels.def prefix [packed]]): adds to the target all kernels and their table, the function
 # gimbal::gpu::<prefix><language>_modules() of gpu/modules.h. The engine's are packed, but for the emulator's. Languages: emulator spirv
-# opencl wgsl msl ptx amdgcn cubin_sm_NN.
+# opencl wgsl msl ptx amdgcn cubin_sm_NN; of GIMBAL_GPU_TEXT opencl wgsl glsl nvidia amd.
 function(gimbal_gpu_modules target language)
   set(definition ${GIMBAL_GPU_DEF})
   set(prefix "")

@@ -64,10 +64,17 @@ struct CustomOp {
   bool in_place = false;  // writes into its first input, which is also the result
   // The form of the result; empty: as the first input.
   std::function<Result<Spec>(std::span<const Spec>)> output;
-  // Computes a part of the result, on any thread. Of an operation in place the first input is `out`, and `in`
-  // has the others. It must not use tensors of the queue that calls it. An error fails the operation.
+  // For the CPU. Computes a part of the result, on any thread. Of an operation in place the first input is
+  // `out`, and `in` has the others. It must not use tensors of the queue that calls it. An error fails the
+  // operation.
   std::function<Status(std::span<const HostView> in, const HostTarget& out, Part)> cpu;
   int64_t elements_per_part = 0;  // of the result; 0: one part, for functions that ignore `Part`
+  // For GPUs, in place of `cpu`: a text in the kernel dialect (docs/kernel-dialect.md) that computes element
+  // `at` of the result. LOAD(x, i) is element i of the first operand (x or x0; then x1, x2), counted in
+  // row-major order, STORE(y, at, value) writes the result; x_size, x_rank and x_dim(n) describe an operand.
+  // At most three operands, of f32, f16 or bf16, which are computed in f32. The device compiles it at the
+  // first use; the kernel is "BACKEND.custom.NAME".
+  std::string kernel;
   // The same result in double precision, for verify().
   std::function<Result<ReferenceValues>(std::span<const ReferenceValues>)> reference;
   double tolerance = 1e-6;  // of |result - reference|, relative to the larger of 1 and |reference|

@@ -71,17 +71,18 @@ def custom_op(name, inputs=1, cpu=None, *, in_place=False, output=None, referenc
 
     The arrays share memory with the tensors and end with the call. in_place: the last array is the first operand, which
     is also the result. output: from the operands' (dtype, shape) to that of the result; without it, as the first operand.
-    reference: the result in double precision, for verify(). fallback="cpu": tensors of other devices are copied.
+    kernel: for GPUs, a text in the kernel dialect that computes element `at` of the result:
+    "STORE(y, at, EXP(LOAD(x, at)));". Its operands are x (or x0), x1 and x2, of f32, f16 or bf16; the device compiles it
+    at the first use. reference: the result in double precision, for verify(). fallback="cpu": tensors of devices
+    without an implementation are copied.
     """
-    if kernel is not None:
-        raise _gimbal.UsageError("kernel texts are not supported: tensors compute on the CPU, with a function (cpu=)")
-    if cpu is None:
-        raise _gimbal.UsageError("a custom op needs a function: cpu=")
+    if cpu is None and kernel is None:
+        raise _gimbal.UsageError("a custom op needs a function (cpu=) or a kernel text (kernel=)")
 
     def form(specs):
         dtype, dims = output(*((BY_NUMBER[number], dims) for number, dims in specs))
         return dtype_of(dtype).number, tuple(dims)
 
-    made = _gimbal.new_custom(name, inputs, in_place, _over_arrays(cpu), form if output else None, _doubles(reference) if reference else None, tolerance,
-                              fallback)
+    made = _gimbal.new_custom(name, inputs, in_place, _over_arrays(cpu) if cpu else None, form if output else None, _doubles(reference) if reference else None, tolerance,
+                              fallback, kernel or "")
     return CustomOp(name, inputs, made)

@@ -21,8 +21,8 @@ def key_of(language, rows, definition, src):
     """The same for the same texts, made by the same scripts and tools."""
     key = hashlib.sha256(repr((language, rows)).encode())
     shared = ["gpu/dialect/*", "gpu/kernels/*", "ops/*.inc"]
-    if os.path.basename(os.path.dirname(os.path.abspath(definition))) == "tensors":
-        shared += ["ops/formulas/*.inc", "ops/maps.def"]
+    if os.path.basename(os.path.dirname(os.path.abspath(definition))) in ("tensors", "text"):
+        shared += ["ops/formulas/*.inc", "ops/maps.def", "gpu/tensors/kernels/*.inc"]
     texts = [t for where in shared for t in glob.glob(os.path.join(src, where))]
     texts += glob.glob(os.path.join(folder_of(definition), "*"))
     for path in sorted(texts) + sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpu_*.py"))):
@@ -61,7 +61,8 @@ def build(language, rows, definition, src, out):
 
 
 def make(language, rows, definition, src, out):
-    maker = amdgcn if language.startswith("amdgcn-") else cubin if language.startswith("cubin_") else {"spirv": spirv, "msl": msl, "wgsl": wgsl, "opencl": opencl, "ptx": ptx}.get(language)
+    maker = amdgcn if language.startswith("amdgcn-") else cubin if language.startswith("cubin_") else {"spirv": spirv, "msl": msl, "wgsl": wgsl, "opencl": opencl, "ptx": ptx,
+                                                                                                "glsl": glsl, "nvidia": nvidia, "amd": amd}.get(language)
     if not maker:
         raise Refused(f"'{language}' is not a language that kernels are built for")
     with tempfile.TemporaryDirectory() as folder:
@@ -161,6 +162,19 @@ def wgsl(rows, text_of, *_):
 
 def opencl(rows, text_of, _, __, *more):
     return tidy(text_of("opencl", rows[0], *more)).encode()
+
+
+# Of gpu/text: what the program completes and gives to a compiler at run time.
+def glsl(rows, text_of, *_):
+    return ("#version 460\n" + tidy(text_of("glsl", rows[0]))).encode()
+
+
+def nvidia(rows, text_of, *_):
+    return tidy(text_of("nvrtc", rows[0])).encode()
+
+
+def amd(rows, text_of, *_):
+    return tidy(text_of("gpu", rows[0])).encode()
 
 
 # ---- NVIDIA and AMD ----------------------------------------------------------------------------------------

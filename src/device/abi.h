@@ -156,7 +156,8 @@ typedef struct gimbal_device gimbal_device;
 typedef struct gimbal_buffer gimbal_buffer;
 typedef struct gimbal_executable gimbal_executable;
 
-/* A kernel that the host brings, for devices that compute with the host's threads. */
+/* A kernel that the host brings: a function for devices that compute with the host's threads, a text for
+   others; either may be missing. */
 typedef struct gimbal_host_kernel {
   uint32_t struct_size;
   /* Its row. An op names this kernel by the address of this struct in param.i[0]: a limit of the row must
@@ -169,6 +170,9 @@ typedef struct gimbal_host_kernel {
   void (*compute)(void* user, const gimbal_op*, const gimbal_value* out, unsigned char* to,
                   const gimbal_value* const* in, const unsigned char* const* from, int64_t begin,
                   int64_t end);
+  /* In the kernel dialect, for GPUs: computes element `at` of the output (gpu/text/kernel_text.h). The device
+     reads it in add_kernel() only. */
+  const char* text;
 } gimbal_host_kernel;
 
 typedef struct gimbal_backend {

@@ -4,6 +4,8 @@
 
 #include "base/format.h"
 #include "gpu/limits.h"
+#include "gpu/tensors/launches.h"
+#include "gpu/text/kernel_text.h"
 #include "packing/layout.h"
 #include "packing/pack.h"
 
@@ -23,6 +25,7 @@ Device::Device(const char* backend, Opened opened, const Least& most)
       codes_(opened.kernels),
       matrix_codes_(opened.matrix_kernels),
       tensor_codes_(opened.tensor_kernels),
+      text_codes_(opened.text_kernels),
       rows_(make_rows(backend, !opened.matrix_kernels.empty(), !opened.tensor_kernels.empty())) {
   static_cast<Facts&>(limits_) = runtime_->facts();
   limits_.max_binding_bytes = std::min(limits_.max_binding_bytes, most.binding);
@@ -225,6 +228,30 @@ Failure Device::kernel_named(std::string_view name, Kernel** out) {
       return {};
     }
   return {Failure::Invalid, format("kernel {} was not built for this device", name)};
+}
+
+gimbal_code Device::add_kernel(const gimbal_host_kernel& k) {
+  const std::lock_guard lock(mutex_);
+  return fail(add_text(k));
+}
+
+Failure Device::add_text(const gimbal_host_kernel& k) {
+  if (!k.text) return {Failure::Unsupported, "it has a function for the CPU, and no kernel text"};
+  if (text_codes_.empty()) return {Failure::Unsupported, "this backend compiles no kernel texts at run time"};
+  KernelCode code;
+  std::string text;
+  auto compiled = std::make_unique<std::vector<uint8_t>>();
+  if (Failure f = unpacker_.unpack(text_codes_[0], &code)) return f;
+  const std::string_view frame(reinterpret_cast<const char*>(code.code.data()), code.code.size());
+  if (Failure f = complete_text(frame, k.text, &text)) return f;
+  if (Failure f = runtime_->compile(text, compiled.get())) return f;
+  code.code = *texts_.emplace_back(std::move(compiled));
+  Kernel* loaded = nullptr;
+  if (Failure f = runtime_->load(code, &loaded)) return f;
+  counters_.kernels_loaded++;
+  kernels_[k.info.name] = loaded;
+  rows_.rows.push_back(custom_row(rows_, k.info));
+  return {};
 }
 
 gimbal_code Device::compile(const gimbal_program& p, gimbal_executable** out) {

@@ -28,6 +28,7 @@ struct Opened {
   std::span<const KernelCode> matrix_kernels =
       {};  // of gpu/matrix/kernels.def, if the device has matrix units
   std::span<const KernelCode> tensor_kernels = {};  // of gpu/tensors/kernels.def
+  std::span<const KernelCode> text_kernels = {};    // of gpu/text/kernels.def
 };
 
 // Several threads may pack weights at once; all other calls must be serialized.
@@ -60,6 +61,7 @@ class Device {
   gimbal_code measure(gimbal_limits&);
   gimbal_code run_counts(gimbal_executable*, uint64_t* counts, size_t n);
   gimbal_code scratch_bytes(const gimbal_program&, uint64_t* out);
+  gimbal_code add_kernel(const gimbal_host_kernel&);
 
   const Counters& counters() const { return counters_; }
 
@@ -72,6 +74,7 @@ class Device {
   Failure made(DeviceBuffer&);  // fallback, if no program determined the cuts
   void free_pieces(DeviceBuffer&);
   Failure kernel_named(std::string_view name, Kernel** out);
+  Failure add_text(const gimbal_host_kernel&);
   Failure settle();  // waits for replayed work before its inputs change
   Failure upload(DeviceBuffer&, uint64_t offset, const void*, uint64_t bytes);
   Failure start(Executable&, DeviceBuffer* const* slots, size_t n, gimbal_step);
@@ -79,8 +82,9 @@ class Device {
   std::mutex mutex_;   // serializes use of the runtime
   Unpacker unpacker_;  // before the runtime, which keeps pointers into it
   std::unique_ptr<Runtime> runtime_;
-  const std::span<const KernelCode> codes_, matrix_codes_, tensor_codes_;
-  const Rows rows_;
+  const std::span<const KernelCode> codes_, matrix_codes_, tensor_codes_, text_codes_;
+  Rows rows_;
+  std::vector<std::unique_ptr<std::vector<uint8_t>>> texts_;  // compiled, in use by the runtime
   Limits limits_;
   std::map<std::string_view, Kernel*> kernels_;
   std::vector<Executable*> executables_;
@@ -117,7 +121,7 @@ class DeviceOf final : public Device {
     bool tensors = false;
     if (Failure f = options.take_flag("tensors", &tensors)) return fail(f);
     if (Failure f = Api::open(index, options, &opened)) return fail(f);
-    if (!tensors) opened.tensor_kernels = {};
+    if (!tensors) opened.tensor_kernels = opened.text_kernels = {};
     if (Failure f = options.unknown()) return fail(f);
     *out = new DeviceOf(Api::kName, std::move(opened), most);
     return GIMBAL_OK;

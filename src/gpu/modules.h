@@ -17,6 +17,12 @@ std::span<const KernelCode> tensor_wgsl_modules();
 std::span<const KernelCode> tensor_msl_modules();
 std::span<const KernelCode> tensor_ptx_modules();
 std::span<const KernelCode> tensor_amdgcn_modules(std::string_view architecture);
+// Frames of kernel texts, of gpu/text/kernels.def: text in each language, for Runtime::compile.
+std::span<const KernelCode> text_opencl_modules();
+std::span<const KernelCode> text_wgsl_modules();
+std::span<const KernelCode> text_glsl_modules();
+std::span<const KernelCode> text_nvidia_modules();
+std::span<const KernelCode> text_amd_modules();
 std::span<const KernelCode> spirv_modules();       // SPIR-V for Vulkan 1.2, entry point "main"
 std::span<const KernelCode> opencl_modules();      // OpenCL C 1.2 text
 std::span<const KernelCode> wgsl_modules();        // WGSL text, entry point "main"

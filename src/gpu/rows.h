@@ -17,7 +17,8 @@ struct Row {
 
 struct Rows {
   std::vector<Row> rows;
-  std::vector<std::unique_ptr<std::string>> names;  // referenced by rows[].info.name
+  std::vector<std::unique_ptr<std::string>> names;                 // referenced by rows[].info.name
+  std::vector<std::unique_ptr<std::vector<gimbal_limit>>> limits;  // likewise, of kernel texts
 };
 // `matrix_units`: also those of gpu/matrix/kernels.def. `tensors`: also those of the tensor library.
 Rows make_rows(const std::string& backend, bool matrix_units, bool tensors);

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace gimbal::gpu {
 
@@ -83,6 +84,12 @@ class Runtime {
                        uint64_t bytes) = 0;  // waits for all replayed work
 
   virtual Failure load(const KernelCode&, Kernel** out) = 0;  // owned by the runtime
+  // From a text in the API's language (gpu/text/kernels.def) to the code that load() takes. Errors:
+  // Unsupported without a compiler, with its name; Invalid with the words of the compiler.
+  virtual Failure compile(std::string_view text, std::vector<uint8_t>* code) {
+    (void)text, (void)code;
+    return {Failure::Unsupported, "this backend compiles no kernel texts at run time"};
+  }
   virtual Failure record(std::span<const Launch>, Recording** out) = 0;
   virtual void discard(Recording*) = 0;
   virtual Failure replay(Recording*) = 0;  // asynchronous

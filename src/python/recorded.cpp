@@ -262,19 +262,20 @@ Result<ReferenceValues> call_reference(PyObject* f, std::span<const ReferenceVal
 }
 
 PyObject* new_custom(
-    const Arguments& a) {  // name, inputs, in_place, cpu, output, reference, tolerance, fallback
+    const Arguments& a) {  // name, inputs, in_place, cpu, output, reference, tolerance, fallback, kernel
   CustomOp op;
   op.name = a.text(0), op.inputs = int(a.integer(1)), op.in_place = a.truth(2);
-  op.cpu = [f = hold(a.object(3))](std::span<const HostView> in, const HostTarget& out, Part) {
-    return call_custom(f.get(), in, out);
-  };
+  if (a.given(3))
+    op.cpu = [f = hold(a.object(3))](std::span<const HostView> in, const HostTarget& out, Part) {
+      return call_custom(f.get(), in, out);
+    };
   if (a.given(4))
     op.output = [f = hold(a.object(4))](std::span<const Spec> in) { return call_output(f.get(), in); };
   if (a.given(5))
     op.reference = [f = hold(a.object(5))](std::span<const ReferenceValues> in) {
       return call_reference(f.get(), in);
     };
-  op.tolerance = a.number(6), op.fallback = a.text(7);
+  op.tolerance = a.number(6), op.fallback = a.text(7), op.kernel = a.text(8);
   auto made = custom_op(std::move(op));
   Custom custom = expect(made);
   device_calls_python = true;

@@ -94,6 +94,22 @@ gimbal_kernel_info claims(const HostKernel& k) {
   return info;
 }
 
+// `why`: the reason; in the next line a remedy, if there is one.
+Error unsupported(const CustomOp& op, const std::string& device, const std::string& why) {
+  const size_t line = std::min(why.find('\n'), why.size());
+  const std::string remedy = why.substr(std::min(line + 1, why.size()));
+  return {Code::Unsupported,
+          format("no implementation of '{}' for {}: {}", op.name, device, why.substr(0, line)),
+          !remedy.empty() ? remedy
+          : op.cpu        ? "copy the tensors to the CPU with to(), or set its fallback to \"cpu\""
+                          : "give it a function for the CPU (CustomOp::cpu)",
+          "no-kernel",
+          "",
+          "",
+          "",
+          {}};
+}
+
 // The kernel of an operation on a queue, which is added at its first use.
 Result<const HostKernel*> kernel_on(const std::shared_ptr<Queue::State>& queue,
                                     const std::shared_ptr<const CustomOp>& op) {
@@ -101,18 +117,22 @@ Result<const HostKernel*> kernel_on(const std::shared_ptr<Queue::State>& queue,
   auto& known = queue->custom[op.get()];
   if (known) return known.get();
   auto k = std::make_shared<HostKernel>();
-  k->op = op, k->queue = queue.get(), k->name = "cpu.custom." + op->name;
-  k->kernel = {sizeof(gimbal_host_kernel), {}, k.get(), parts, compute_parts};
+  const std::string device = queue->device().id(), backend = device.substr(0, device.find(':'));
+  if (backend == "cpu" && !op->cpu)
+    return unsupported(*op, device, "it has a kernel text for GPUs, and no function");
+  k->op = op, k->queue = queue.get(), k->name = backend + ".custom." + op->name;
+  k->kernel = {sizeof(gimbal_host_kernel),
+               {},
+               k.get(),
+               parts,
+               compute_parts,
+               op->kernel.empty() ? nullptr : op->kernel.c_str()};
   const auto address = int64_t(reinterpret_cast<uintptr_t>(&k->kernel));
   k->own = {"another custom op", GIMBAL_PARAM, 0, 0, 0, address, address};
   k->kernel.info = claims(*k);
   if (auto ok = queue->device().add_kernel(k->kernel); !ok) {
-    Error e = to_public(ok.error());
-    if (e.code == Code::Unsupported)
-      e.message = format("no implementation of '{}' for {}: it has a function for the CPU", op->name,
-                         queue->device().id()),
-      e.remedy = "copy the tensors to the CPU with to(), or set its fallback to \"cpu\"";
-    return e;
+    const Error e = to_public(ok.error());
+    return e.code == Code::Unsupported ? unsupported(*op, device, e.message) : e;
   }
   known = std::move(k);
   return known.get();
@@ -279,7 +299,13 @@ Result<Custom> custom_op(CustomOp op) {
     return usage(format("custom_op: '{}' is no name: expected lower-case letters, digits and _", op.name));
   if (op.inputs < 1 || op.inputs > 7)
     return usage(format("custom op '{}': expected 1 to 7 inputs, found {}", op.name, op.inputs));
-  if (!op.cpu) return usage(format("custom op '{}' has no function", op.name));
+  if (!op.cpu && op.kernel.empty())
+    return usage(format("custom op '{}' has neither a function (cpu) nor a kernel text (kernel)", op.name));
+  if (!op.kernel.empty() && (op.inputs > 3 || op.in_place))
+    return usage(
+        format("custom op '{}': kernel texts have at most three operands, and write a new result", op.name));
+  if (!op.cpu && !op.fallback.empty())
+    return usage(format("custom op '{}': the fallback to the CPU needs a function (cpu)", op.name));
   if (!op.fallback.empty() && op.fallback != "cpu")
     return usage(format("custom op '{}': the fallback is \"cpu\" or empty, not '{}'", op.name, op.fallback));
   auto s = std::make_shared<Custom::State>();

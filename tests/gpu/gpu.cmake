@@ -13,6 +13,14 @@ if(TARGET operations_test)
   target_link_libraries(operations_test PRIVATE gimbal_gpu)
 endif()
 
+# Kernel texts at run time, and a stand-in for a vendor's compiler.
+if(TARGET kernel_text_test)
+  add_library(fake_nvrtc MODULE EXCLUDE_FROM_ALL ${gpu_tests}/text_compiler/fake.cpp)
+  target_link_libraries(kernel_text_test PRIVATE gimbal_gpu gimbal_driver_api)
+  target_compile_definitions(kernel_text_test PRIVATE FAKE_NVRTC="$<TARGET_FILE:fake_nvrtc>")
+  add_dependencies(kernel_text_test fake_nvrtc)
+endif()
+
 # The engine's kernels with one wrong word each, which conformance must notice.
 file(GLOB mutated CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/gpu/kernels/*)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${mutated} ${GIMBAL_GPU_DEF} ${gpu_tests}/mutants/mutants.txt
@@ -28,7 +36,7 @@ endfunction()
 gpu_mutants(emulated_mutants_test emulator mutants)
 
 add_test(NAME lint_kernels COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/scripts/build/lint_kernels.py ${GIMBAL_GPU_DEF}
-         ${GIMBAL_GPU_PROBES} ${GIMBAL_GPU_TENSORS} ${gpu_tests}/examples/kernels.def ${gpu_tests}/corrections/kernels.def)
+         ${GIMBAL_GPU_PROBES} ${GIMBAL_GPU_TENSORS} ${GIMBAL_GPU_TEXT} ${gpu_tests}/examples/kernels.def ${gpu_tests}/corrections/kernels.def)
 add_test(NAME gpu_toy_test COMMAND Python3::Interpreter ${gpu_tests}/toy_test.py)
 set_tests_properties(gpu_toy_test PROPERTIES SKIP_RETURN_CODE 77)
 add_test(NAME lint_kernels_test COMMAND Python3::Interpreter ${gpu_tests}/lint_test.py)

@@ -195,8 +195,10 @@ class CustomOps(unittest.TestCase):
             gb.custom_op("nested", cpu=lambda x, y: gb.ones(3).sum())(gb.ones(2))
         with self.assertRaisesRegex(gb.Error, "no form in NumPy"):
             wrong(gb.ones(2, dtype=gb.bf16))
-        with self.assertRaises(gb.UsageError):
-            gb.custom_op("text", kernel="STORE(y, at, 2.0f * LOAD(x, at))")
+        with self.assertRaisesRegex(gb.Error, "no implementation of 'text' for cpu:0: it has a kernel text for GPUs"):
+            gb.custom_op("text", kernel="STORE(y, at, 2.0f * LOAD(x, at))")(gb.ones(2))
+        with self.assertRaisesRegex(gb.UsageError, "needs a function"):
+            gb.custom_op("neither")
         with self.assertRaises(gb.UsageError):
             gb.custom_op("Name", cpu=fails)
 

@@ -95,7 +95,8 @@ Claims claims_of_gpus(OpKind op) {
   return all;
 }
 // What GPUs take of what the CPU takes.
-std::string gpu_words(const Claims& cpu, const Claims& gpu) {
+std::string gpu_words(OpKind op, const Claims& cpu, const Claims& gpu) {
+  if (op == OpKind::Custom) return "kernel texts of f32, f16, bf16";  // rows that a program adds
   if (gpu.kernels == 0) return "no";
   if (cpu.in[1] && !gpu.in[1]) return names_of(gpu.out) + "; no importance";
   DTypeSet lacking = 0;
@@ -143,7 +144,7 @@ std::string page(const Device& d) {
     std::string in = operands(c);
     if (c.kernels == 0) in = "all numbers", c.out = kNumbers;  // custom ones, whose rows are the program's
     out << "| " << info(op).name << " | " << w.calls << " | " << in << " | " << formats(c.out) << " | "
-        << (c.views ? "yes" : "no") << " | " << gpu_words(c, claims_of_gpus(op)) << " | " << w.proof
+        << (c.views ? "yes" : "no") << " | " << gpu_words(op, c, claims_of_gpus(op)) << " | " << w.proof
         << " |\n";
   }
   return out.str();

@@ -39,6 +39,9 @@ std::span<const gpu::KernelCode> matrix_kernels_for(const Gpu& gpu) {
 
 constexpr const char* kLibraries[] = {"libcuda.so.1", nullptr};
 
+constexpr const char* kCompilers[] = {"libnvrtc.so.12", "libnvrtc.so.13", "libnvrtc.so.11.2", "libnvrtc.so",
+                                      nullptr};
+
 constexpr const char* kFunctions[] = {
 #define FUNCTION(name, cuda, hip, ...) cuda,
 #define OPTIONAL(name, cuda, hip, ...) cuda,
@@ -86,6 +89,14 @@ const gpu::driver_api::Vendor vendor = {
     kernels_for,
     matrix_kernels_for,
     [](const Gpu&) { return gpu::tensor_ptx_modules(); },
+    gpu::text_nvidia_modules,
+    {kCompilers, "nvrtc", "PTX",
+     "install NVIDIA's NVRTC (PyPI: nvidia-cuda-nvrtc-cu12), or name its file with the device option "
+     "compiler=FILE"},
+    [](const Gpu& gpu) {
+      return std::vector<std::string>{format("--gpu-architecture=compute_{}{}", gpu.major, gpu.minor),
+                                      "--fmad=false", "--std=c++17"};
+    },
 };
 
 }  // namespace gimbal::cuda

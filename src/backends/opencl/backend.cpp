@@ -26,7 +26,7 @@ struct Backend {
     std::unique_ptr<Opencl> runtime;
     if (Failure f = opencl::open(api, index, o, &runtime)) return f;
     *out = {std::move(runtime), gpu::opencl_modules()};
-    out->tensor_kernels = gpu::tensor_opencl_modules();
+    out->tensor_kernels = gpu::tensor_opencl_modules(), out->text_kernels = gpu::text_opencl_modules();
     return {};
   }
   // The places of ocl-icd and of Khronos' loader; the variables of these and of the drivers.

@@ -26,6 +26,10 @@ Failure kernels_for(const Gpu& gpu, std::span<const gpu::KernelCode>* out) {
 constexpr const char* kLibraries[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
                                       "libamdhip64.so", nullptr};
 
+// Until ROCm 5 the compiler was part of the runtime.
+constexpr const char* kCompilers[] = {"libhiprtc.so.7",   "libhiprtc.so.6", "libhiprtc.so.5",
+                                      "libamdhip64.so.5", "libhiprtc.so",   nullptr};
+
 constexpr const char* kFunctions[] = {
 #define FUNCTION(name, cuda, hip, ...) hip,
 #define OPTIONAL(name, cuda, hip, ...) hip,
@@ -63,6 +67,15 @@ const gpu::driver_api::Vendor vendor = {
     kernels_for,
     [](const Gpu&) { return std::span<const gpu::KernelCode>(); },
     [](const Gpu& gpu) { return gpu::tensor_amdgcn_modules(gpu.architecture); },
+    gpu::text_amd_modules,
+    {kCompilers, "hiprtc", "Code",
+     "install ROCm's hipRTC (Debian: the packages libamdhip64-5 and libhiprtc-builtins5), or name its file "
+     "with the device option "
+     "compiler=FILE"},
+    [](const Gpu& gpu) {
+      return std::vector<std::string>{"--offload-arch=" + gpu.architecture, "-ffp-contract=off",
+                                      "-std=c++20"};
+    },
 };
 
 }  // namespace gimbal::rocm

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/vulkan/glsl_compiler.h"
 #include "backends/vulkan/memory.h"
 #include "base/format.h"
 #include "gpu/launch_check.h"
@@ -113,6 +114,10 @@ class Vulkan final : public gpu::Runtime {
     if (!asked_)
       if (Failure f = ask()) return f;
     return said(make(code, out));
+  }
+
+  Failure compile(std::string_view text, std::vector<uint8_t>* code) override {
+    return compile_glsl(options_.shaderc, text, code);
   }
 
   Failure record(std::span<const gpu::Launch> launches, gpu::Recording** out) override {

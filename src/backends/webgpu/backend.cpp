@@ -20,6 +20,7 @@ struct Backend {
     if (auto f = options.unknown()) return f;  // before a library is loaded for nothing
     if (auto f = webgpu::open(index, o, &out->runtime)) return f;
     out->kernels = gpu::wgsl_modules(), out->tensor_kernels = gpu::tensor_wgsl_modules();
+    out->text_kernels = gpu::text_wgsl_modules();
     return {};
   }
   // Its libraries reach devices through Vulkan or OpenGL.

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "gpu/driver_api/text_compiler.h"
 #include "gpu/runtime.h"
 
 namespace gimbal::gpu::driver_api {
@@ -44,6 +45,10 @@ struct Vendor {
   std::span<const KernelCode> (*matrix_kernels_for)(const Gpu&);
   // Those of the tensor library, for devices that kernels_for accepts.
   std::span<const KernelCode> (*tensor_kernels_for)(const Gpu&);
+  // Texts that a program brings: their frame, their compiler, and its options for a device.
+  std::span<const KernelCode> (*text_kernels)();
+  TextCompiler compiler;
+  std::vector<std::string> (*compiler_options)(const Gpu&);
 };
 
 template <class>

@@ -14,7 +14,8 @@ DriverBuffer& buffer(Buffer* b) { return *static_cast<DriverBuffer*>(b); }
 
 class DriverRuntime final : public Runtime {
  public:
-  DriverRuntime(Driver driver, const Gpu& gpu) : session_(std::move(driver), gpu) {
+  DriverRuntime(Driver driver, const Gpu& gpu, std::string compiler)
+      : session_(std::move(driver), gpu), gpu_(gpu), compiler_(std::move(compiler)) {
     facts_.name = gpu.name, facts_.driver = gpu.driver;
     facts_.pci_id = gpu.address;
     facts_.compute_capability =
@@ -93,6 +94,11 @@ class DriverRuntime final : public Runtime {
     return {};
   }
 
+  Failure compile(std::string_view text, std::vector<uint8_t>* code) override {
+    const Vendor& v = *session_.driver().vendor;
+    return compile_text(v.compiler, compiler_, text, v.compiler_options(gpu_), code);
+  }
+
   Failure record(std::span<const Launch> launches, Recording** out) override {
     for (const Launch& l : launches)
       if (Failure e = check(l)) return e;
@@ -145,6 +151,8 @@ class DriverRuntime final : public Runtime {
   }
 
   Session session_;
+  const Gpu gpu_;
+  const std::string compiler_;  // the file of the library; empty: its usual names
   const Functions& f_ = session_.functions();
   Facts facts_;
   std::map<const uint8_t*, void*> modules_;  // by their image
@@ -165,7 +173,8 @@ Failure open_runtime(const Vendor& v, int index, Options& options, Gpu* gpu, std
   if (Failure e = open_driver(v, options.take("library").value_or(""), &driver)) return e;
   driver.graphs = driver.graphs && graphs;
   if (Failure e = examine(driver, index, gpu)) return e;
-  auto runtime = std::make_unique<DriverRuntime>(std::move(driver), *gpu);
+  auto runtime =
+      std::make_unique<DriverRuntime>(std::move(driver), *gpu, options.take("compiler").value_or(""));
   if (Failure e = runtime->start()) return e;
   *out = std::move(runtime);
   return {};
@@ -177,7 +186,7 @@ Failure open(const Vendor& v, int index, Options& options, Opened* out) {
   if (Failure e = options.take_flag("matrix", &matrix)) return e;
   if (Failure e = open_runtime(v, index, options, &gpu, &out->runtime)) return e;
   if (matrix) out->matrix_kernels = v.matrix_kernels_for(gpu);
-  out->tensor_kernels = v.tensor_kernels_for(gpu);
+  out->tensor_kernels = v.tensor_kernels_for(gpu), out->text_kernels = v.text_kernels();
   return v.kernels_for(gpu, &out->kernels);
 }
 

@@ -13,7 +13,8 @@ namespace gimbal::gpu::driver_api {
 int device_count(const Vendor&);
 
 // Opens device `index` of the vendor's driver. Options: library=PATH (the driver's library instead of its
-// usual names) and graphs=0 (single launches instead of graphs). Failures of opening include the remedy after
+// usual names), compiler=PATH (likewise, of the library that compiles kernel texts) and graphs=0 (single
+// launches instead of graphs). Failures of opening include the remedy after
 // a line break.
 Failure open_runtime(const Vendor&, int index, Options&, Gpu* gpu, std::unique_ptr<Runtime>* out);
 // The same, with its kernels.

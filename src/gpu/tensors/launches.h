@@ -1,6 +1,7 @@
 // The tensor library's ops on GPUs: their rows in the table of a backend, and their launches.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "gpu/launches.h"
 #include "gpu/rows.h"
@@ -8,6 +9,11 @@
 namespace gimbal::gpu {
 
 void add_tensor_rows(Rows&, const std::string& backend);
+
+// The limits of every kernel of tensors.
+std::vector<gimbal_limit> tensor_sizes();
+// The row of a kernel text (gpu/text/kernel_text.h), whose name and limits must stay valid.
+Row custom_row(Rows&, const gimbal_kernel_info&);
 
 void plan_map(OpPlan&);
 void plan_map_int(OpPlan&);

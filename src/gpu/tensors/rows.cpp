@@ -54,6 +54,8 @@ constexpr TensorRow kRows[] = {
 
 }  // namespace
 
+std::vector<gimbal_limit> tensor_sizes() { return {std::begin(kSizes), std::end(kSizes)}; }
+
 void add_tensor_rows(Rows& r, const std::string& backend) {
   for (const TensorRow& row : kRows) {
     r.names.push_back(std::make_unique<std::string>(backend + ".gpu." + row.name));
