@@ -95,7 +95,7 @@ class Metal final : public gpu::Runtime {
       if (queue_.lost()) return queue_.lost();
       auto k = std::make_unique<MetalKernel>();
       k->facts = code;
-      if (Failure f = compile(device_.get(), code, &k->pipeline)) return f;
+      if (Failure f = metal::compile(device_.get(), code, &k->pipeline)) return f;
       *out = kernels_.emplace_back(std::move(k)).get();
       return {};
     }
