@@ -115,8 +115,9 @@ TEST(Reasoning, OnlyWhatMayBeATagWaits) {
   ReasoningSplitter s(false);
   EXPECT_EQ(s.push(" <thi").answer, "");
   EXPECT_FALSE(s.inside());
-  EXPECT_EQ(s.push("nk> a <").reasoning, "a ");
+  EXPECT_EQ(s.push("nk>").reasoning, "");
   EXPECT_TRUE(s.inside());
+  EXPECT_EQ(s.push(" a <").reasoning, "a ");
   EXPECT_EQ(s.push("/think").reasoning, "");
   EXPECT_EQ(s.push("x").reasoning, "</thinkx");
   const auto both = s.push("y</think>\n\nz <");

@@ -153,6 +153,9 @@ TEST(ToolCalls, EscapesOfPythonsCalls) {
       {R"("two\nlines, it\'s")", "two\nlines, it's"},
       {R"('caf\xe9 \u20ac')", "caf\u00e9 \u20ac"},
       {R"('C:\Windows')", "C:\\Windows"},
+      {R"('a "b\n')", "a \"b\n"},
+      {"'a\nb\\t'", "a\nb\t"},
+      {R"('\u12\n')", "\\u12\n"},
   };
   for (const auto& [written, meant] : kTexts)
     for (size_t bytes : {size_t(1), size_t(1000)}) {
@@ -182,6 +185,7 @@ TEST(ToolCalls, BodiesInEveryForm) {
       {R"([{"name":"f"},{"name":"g","arguments":{}}])", "f{} g{}"},
       {R"({"name":"f"};{"name":"g"} , [{"name":"h"}])", "f{} g{} h{}"},
       {R"({"name":"f","arguments":{"name":"g"}})", R"(f{"name":"g"})"},
+      {R"({"name":"f","tool_name":"g"})", "f{}"},
       {R"({"name":"f","arguments":3})", "none"},
       {R"({"name":"f","arguments":"no JSON"})", "none"},
       {R"({"name":"a b"})", "none"},
@@ -200,6 +204,7 @@ TEST(ToolCalls, BodiesInEveryForm) {
        R"(f{"a":["x","it's"],"b":{"c":true,"d":[null,false]}})"},
       {"[f(a=['True', Truest], b=-1.5e3)]", R"(f{"a":"['True', Truest]","b":-1500.0})"},
       {"[f(a='x' + 'y', b=(1, 2))]", R"x(f{"a":"'x' + 'y'","b":"(1, 2)"})x"},
+      {"[f(a=['it\\'', '\\n\\\\'])]", R"(f{"a":["it'","\n\\"]})"},
       {"[f(a='never ends)]", "none"},
       {"[f(a='ends with a backslash\\", "none"},
       {"[f(a='[(\"', b=\")'\")]", R"(f{"a":"[(\"","b":")'"})"},
@@ -214,6 +219,7 @@ TEST(ToolCalls, BodiesInEveryForm) {
       {"[f] x", "none"},
       {"[f()] x", "none"},
       {"[f(),]", "none"},
+      {"[f(),", "none"},
       {"[]", ""},
       // <function=...>
       {"<function=f></function>", "f{}"},
@@ -271,7 +277,8 @@ TEST(ToolCalls, NothingIsLost) {
   for (const char* text :
        {"a < b <tool", "<tool_call>no call at all</tool_call> more", "<tool_call>{\"name\": \"cut",
         "<tool_call>{\"arguments\": {}}</tool_call>", "<tool_call>{\"name\": 3}</tool_call>", "x</tool_call>",
-        "<tool_call></tool_call>", "{\"name\": \"Ada\", \"age\": 3} is JSON", "{\"city\": 1}", "  {", ""})
+        "<tool_call></tool_call>", "<tool_call>[]</tool_call>", "{\"name\": \"Ada\", \"age\": 3} is JSON",
+        "{\"city\": 1}", "  {", ""})
     for (const ToolCallFormat& f : {marked, bare, ToolCallFormat{}})
       for (size_t bytes : {size_t(1), size_t(3), size_t(1000)}) {
         const Answer a = split(f, text, bytes);
@@ -304,8 +311,8 @@ TEST(ToolCalls, ChannelsPassWhereTheyHoldNoCall) {
 TEST(ToolCalls, FormatsFollowFromTheTemplate) {
   using Kind = ToolCallFormat::Kind;
   const auto of = [](std::string_view source) { return ToolCallFormat::of(source); };
-  for (const char* none :
-       {"", "<|channel|>", "to=functions.f", "<|python_tag", "tool_call", "\"parameters\""})
+  for (const char* none : {"", "<|channel|>", "to=functions.f", "<|python_tag", "tool_call", "\"parameters\"",
+                           "<|channel|> to=x", "<|channel|> functions."})
     EXPECT_EQ(of(none).kind, Kind::None) << none;
   EXPECT_EQ(of("<|channel|> to=functions.").kind, Kind::Harmony);
   EXPECT_EQ(of("\"<|channel|>\" \"to=\" + \"functions.\" + name").kind, Kind::Harmony);
@@ -388,6 +395,14 @@ TEST(ToolCalls, ControlTokensKeepTheirPlaces) {
   EXPECT_EQ(order(s.push("g")), "");
   EXPECT_EQ(order(s.control("</tool_call>")), "t'<tool_call>f<|sep|>g</tool_call>'");
   EXPECT_EQ(order(s.control("<|sep|>")), "c<|sep|>") << "outside of calls";
+  ToolCallSplitter bare(ToolCallFormat::of("<|python_tag|> \"parameters\""));
+  EXPECT_EQ(order(bare.push("{\"name\": \"f\"}")), "");
+  EXPECT_EQ(order(bare.control("<|eom_id|>")), "c<|eom_id|>");
+  EXPECT_EQ(order(bare.finish()), "ff") << "the token that ends an answer is no part of its call";
+  ToolCallSplitter harmony(ToolCallFormat{ToolCallFormat::Kind::Harmony});
+  EXPECT_EQ(order(harmony.control("<|channel|>")), "");
+  EXPECT_EQ(order(harmony.push("final")), "");
+  EXPECT_EQ(order(harmony.control("<|end|>")), "c<|channel|>t'final'c<|end|>");
   ToolCallSplitter none(ToolCallFormat{});
   EXPECT_EQ(order(none.push("a ")), "t'a'");
   EXPECT_EQ(order(none.control("<tool_call>")), "t' 'c<tool_call>");
@@ -428,6 +443,11 @@ TEST(ToolCalls, InsteadOfATextOrNotAtAll) {
       EXPECT_EQ(int(a.calls.size()), calls) << answer << " by " << bytes;
       EXPECT_EQ(s.calls(), calls);
     }
+  ToolCallSplitter s(ToolCallFormat::of("<tool_call>"), {"f"});
+  EXPECT_EQ(order(s.push("a")), "t'a'");
+  EXPECT_EQ(order(s.push("<tool")), "t'<tool'") << "after a text nothing waits";
+  ToolCallSplitter at_once(ToolCallFormat::of("<tool_call>"), {"f"});
+  EXPECT_EQ(order(at_once.push("a <tool_call>f")), "t'a <tool_call>f'");
 }
 
 // Both headers of OpenAI's description of Harmony: the address behind the role, and behind the channel.
@@ -447,7 +467,10 @@ TEST(ToolCalls, HeadersOfGptOss) {
        "[<|channel|>]final[<|message|>]to=functions.f[<|return|>]"},
       {"<|channel|>commentary to=browser.find<|message|>{}<|end|>", "",
        "[<|channel|>]commentary to=browser.find[<|message|>]{}[<|end|>]"},
+      {"<|channel|>final<|message|>a<|channel|>commentary to=functions.f<|message|>{}", "f",
+       "[<|channel|>]final[<|message|>]a"},
       {"<|channel|>final<|end|>x", "", "[<|channel|>]final[<|end|>]x"},
+      {"<|channel|>final<|message|>a \n<|end|>", "", "[<|channel|>]final[<|message|>]a \n[<|end|>]"},
       {"<|channel|>final <|message|>a \n", "", "[<|channel|>]final [<|message|>]a \n"},
       {"<|channel|>comm", "", "[<|channel|>]comm"},
   };

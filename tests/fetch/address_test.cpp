@@ -76,8 +76,8 @@ TEST(Address, PathsAreDecodedOnce) {
   EXPECT_EQ(parsed("hf.co/a/b:Q8_0").name(), "hf.co/a/b:Q8_0");
   for (const char* text :
        {"hf.co/a/b/.gguf", "hf.co/a/b/c/.gguf", "hf.co/a/b//c.gguf", "hf.co/a/b/./c.gguf",
-        "hf.co/a/b/c%1f.gguf", "hf.co/a/b/c%7F.gguf", "hf.co/a/b/resolve/main", "hf.co/a/b/blob/main/",
-        "hf.co/a/b/c.gguf%6", "https://a/x%00.gguf", "https://a/.gguf"})
+        "hf.co/a/b/c%1f.gguf", "hf.co/a/b/c%7F.gguf", "hf.co/a/b/resolve/main", "hf.co/a/b/resolve/x.gguf",
+        "hf.co/a/b/blob/main/", "hf.co/a/b/c.gguf%6", "https://a/x%00.gguf", "https://a/.gguf"})
     EXPECT_FALSE(parse_address(text)) << text;
   EXPECT_EQ(url_path("azAZ09-._~/"), "azAZ09-._~/");
   EXPECT_EQ(url_path("a%:?#@+&=\\\n"), "a%25%3A%3F%23%40%2B%26%3D%5C%0A");

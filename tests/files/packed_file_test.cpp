@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 
 #include "base/file.h"
@@ -14,6 +17,8 @@
 
 namespace gimbal::test {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr uint64_t kFile = 8192;  // bytes
 const FileIdentity kSource{123, 456, 789};
@@ -83,6 +88,14 @@ TEST(PackedFile, HeadsThatAreRefused) {
   EXPECT_EQ(verdict(packed(table, [](PackedHead& h) { h.weights = 2; })), "its table is incomplete");
   EXPECT_EQ(verdict(packed(table, [](PackedHead& h) { h.weights = 0; })), "its table is damaged");
   EXPECT_EQ(verdict(packed(table, [](PackedHead& h) { h.table ^= 1; })), "its table is damaged");
+  EXPECT_EQ(verdict(packed(table, [](PackedHead& h) { h.magic[0] = 'G'; })),
+            "it is not a file of packed weights");
+  // Up to a million weights, whose table has a hash.
+  const auto with_weights = [](uint32_t n) {
+    return packed({}, [&](PackedHead& h) { h.weights = n; }) + std::string(n * sizeof(PackedWeight), '\0');
+  };
+  EXPECT_EQ(verdict(with_weights(1 << 20)), "its table is damaged");
+  EXPECT_EQ(verdict(with_weights((1 << 20) + 1)), "its table is incomplete");
   std::string damaged = good;
   damaged[20] ^= 1;  // the number of weights, with the old hash
   EXPECT_EQ(verdict(damaged), "its header is damaged");
@@ -150,6 +163,18 @@ TEST_F(PackedFileTest, DamagedWeightsAreNamedByTheirPlace) {
   EXPECT_TRUE((*PackedFile::open(path_, kSource))->check_weights());
 }
 
+TEST_F(PackedFileTest, ChangesWhileItIsOpen) {
+  const auto file = *PackedFile::open(path_, kSource);
+  const auto time = fs::last_write_time(path_);
+  fs::last_write_time(path_, time + std::chrono::seconds(1));
+  EXPECT_EQ(file->unchanged().error().message, "it was modified while in use");
+  EXPECT_EQ(file->check_weights().error().message, "it was modified while in use");
+  fs::last_write_time(path_, time);
+  EXPECT_TRUE(file->unchanged());
+  fs::resize_file(path_, kFile + 1);
+  EXPECT_EQ(file->unchanged().error().message, "it had 8192 bytes and now has 8193");
+}
+
 TEST_F(PackedFileTest, OfAnotherModelOrOfAnotherUser) {
   EXPECT_EQ(refused(), "used");
   EXPECT_EQ(refused({124, 456, 789}), "it was made from a model file of 123 bytes, which now has 124");
@@ -160,6 +185,16 @@ TEST_F(PackedFileTest, OfAnotherModelOrOfAnotherUser) {
     ASSERT_EQ(chmod(path_.c_str(), mode_t(mode)), 0);
     EXPECT_EQ(refused(), trusted ? "used" : "other users may write to it") << mode;
   }
+  ASSERT_TRUE(write_file(path_, text_ + "x"));
+  chmod(path_.c_str(), 0600);
+  EXPECT_EQ(refused(), "it is incomplete: 8192 bytes expected, 8193 found");
+  // Only the administrator can give a file away.
+  if (geteuid() == 0) {
+    ASSERT_EQ(chown(path_.c_str(), 65534, 65534), 0);
+    EXPECT_EQ(refused(), "other users may write to it");
+  }
+  fs::remove(path_);
+  EXPECT_NE(refused().find(path_), std::string::npos);
 }
 
 }  // namespace

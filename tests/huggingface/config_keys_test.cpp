@@ -213,6 +213,7 @@ TEST(ConfigKeys, LongRope) {
   Json other = settings;
   other["type"] = "su", other["factor"] = 4.0;
   EXPECT_NEAR(rope(other).numbers.at("rope.scaling.attn_factor"), 1.0871146, 1e-6) << "of 'factor' and 2048";
+  EXPECT_EQ(rope(settings).numbers.at("rope.scaling.attn_factor"), 1) << "no factor";
   other["original_max_position_embeddings"] = 2048;
   EXPECT_EQ(rope(other).numbers.at("rope.scaling.attn_factor"), 1) << "the context is the original one";
   other["attention_factor"] = 1.5;
@@ -227,6 +228,7 @@ TEST(ConfigKeys, LongRope) {
 TEST(ConfigKeys, WhatIsNotComputedIsRefused) {
   const std::tuple<Json, Code, const char*> kWrong[] = {
       {{{"num_attention_heads", 0}}, Code::Malformed, "'config.json': a model without attention heads"},
+      {{{"num_attention_heads", 0}, {"num_key_value_heads", 2}}, Code::Malformed, "without attention heads"},
       {{{"num_key_value_heads", 0}}, Code::Malformed, "a model without attention heads"},
       {{{"hidden_size", nullptr}}, Code::Malformed, "'hidden_size': expected a whole number, found nothing"},
       {{{"hidden_act", "gelu"}}, Code::Unsupported, "'hidden_act': 'gelu' is not computed for this family"},
@@ -254,6 +256,11 @@ TEST(ConfigKeys, WhatIsNotComputedIsRefused) {
     EXPECT_NE(m.error.find(why), std::string::npos) << changes << ": " << m.error;
     EXPECT_EQ(m.code, code) << changes;
   }
+  // The family's own values come last.
+  EXPECT_NE(
+      made({{"use_sliding_window", true}}, "qwen2").error.find("'use_sliding_window': layers with a window"),
+      std::string::npos);
+  EXPECT_EQ(made({{"use_sliding_window", true}}).error, "") << "a llama has no such value";
   for (const char* right : {"silu", "swish"}) EXPECT_EQ(made({{"hidden_act", right}}).error, "");
   EXPECT_EQ(made({{"quantization_config", {{"quant_method", "fp8"}}}}).error, "");
   EXPECT_NE(made({{"quantization_config", {{"quant_method", "gptq"}}}}).remedy.find("bf16, f16, f32 or fp8"),

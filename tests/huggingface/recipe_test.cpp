@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 
 #include "base/file.h"
 #include "files/safetensors.h"
@@ -66,10 +67,10 @@ class RecipeTest : public testing::Test {
     if (!shards_) {
       shards_ = std::make_shared<PlainReader>("'folder'");
       static int n = 0;
-      const std::string path = temporary_path("recipe" + std::to_string(n++) + ".safetensors");
-      EXPECT_TRUE(write_file(path, file_.text()));
-      const auto ok =
-          add_safetensors(*shards_, shards_->add(std::move(*FileBytes::open(path))), path, 0, stored_, nullptr);
+      path_ = temporary_path("recipe" + std::to_string(n++) + ".safetensors");
+      EXPECT_TRUE(write_file(path_, file_.text()));
+      const auto ok = add_safetensors(*shards_, shards_->add(std::move(*FileBytes::open(path_))), path_, 0,
+                                      stored_, nullptr);
       EXPECT_TRUE(ok) << ok.error().message;
       shards_->serve(stored_);
     }
@@ -114,6 +115,7 @@ class RecipeTest : public testing::Test {
   TensorTable made_, stored_;
   std::deque<std::string> names_;
   std::vector<Recipe> recipes_;
+  std::string path_;
   std::shared_ptr<PlainReader> shards_;
   std::unique_ptr<FolderReader> reader_;
 };
@@ -186,15 +188,58 @@ TEST_F(RecipeTest, HalvesBecomeF32AndNormsGetOneAdded) {
   EXPECT_EQ(at<float>(whole(2), 1), 9);
 }
 
+// The files of a folder count as one: weights, and texts that decide what tokens are.
+TEST_F(RecipeTest, FilesAndTheirIdentity) {
+  store("w", "BF16", {1, 4}, whole_numbers(4, 1));
+  stored();
+  const auto with = [&](const std::string& text) {
+    const std::string config = temporary_path("config-" + text);
+    EXPECT_TRUE(write_file(config, text));
+    std::filesystem::last_write_time(config, std::filesystem::last_write_time(path_));
+    std::deque<FileBytes> others;
+    others.push_back(std::move(*FileBytes::open(config)));
+    EXPECT_TRUE(others[0].head(text.size()));
+    const FolderReader reader("'folder'", shards_, stored_, std::move(others), nullptr);
+    EXPECT_TRUE(reader.is(config));
+    EXPECT_TRUE(reader.is(path_));
+    EXPECT_FALSE(reader.is(config + "x"));
+    EXPECT_EQ(reader.file_bytes(), shards_->file_bytes());
+    return reader.identity().headers;
+  };
+  EXPECT_EQ(with("{}"), with("{}"));
+  EXPECT_NE(with("{}"), with("[]"));
+}
+
+// A file that became shorter is an error of every recipe that reads it.
+TEST_F(RecipeTest, AFileThatIsCutIsSaid) {
+  store("s", "F32", {1}, floats({1}));
+  store("w", "BF16", {9, 4}, whole_numbers(36, 11));
+  const uint32_t w = stored_index("w");
+  Recipe turned = joined({{w, 0, 9}}, 4), wide = turned;
+  turned.order = {8, 7, 6, 5, 4, 3, 2, 1, 0}, wide.to_f32 = true;
+  make(DType::BF16, {4, 9}, joined({{w, 0, 9}}, 4)), make(DType::BF16, {4, 9}, turned);
+  make(DType::F32, {36}, wide), make(DType::BF16, {4, 18}, joined({{w, 0, 9}, {w, 0, 9}}, 4));
+  make(DType::BF16, {8, 9}, joined({{w, 0, 9, int32_t(stored_index("s")), 9, 8}}, 8));
+  reader();
+  std::filesystem::resize_file(path_, 4);
+  EXPECT_FALSE(reader().map(0));
+  EXPECT_FALSE(reader().map(made_.size()));
+  for (size_t t = 0; t < made_.size(); t++)
+    for (const size_t bytes : {size_t(3), size_t(made_[t].bytes)}) {
+      std::vector<std::byte> part(bytes);
+      EXPECT_FALSE(reader().read(t, 0, part.data(), bytes)) << t;
+    }
+}
+
 // All codes of E4M3 ("FP8 Formats for Deep Learning", table 1): bias 7, subnormals, 448 at most, one NaN of
 // each sign. Blocks of scales whose last ones are cut.
 TEST_F(RecipeTest, Fp8WithScalesOfBlocks) {
   constexpr int64_t kRows = 12, kColumns = 28;
   std::string codes;
   for (int64_t i = 0; i < kRows * kColumns; i++) codes += char(i);
-  store("q", "BF16", {kRows, kColumns / 2}, codes);  // as bytes: the recipe says what they mean
   const std::vector<float> scales = {1, 2, 0.5f, 4, 0.25f, 8, 16, 32, 0.125f};  // 3 x 3
   store("s", "F32", {3, 3}, floats(scales));
+  store("q", "BF16", {kRows, kColumns / 2}, codes);  // as bytes: the recipe says what they mean
   const Recipe::Piece piece{stored_index("q"), 2, 10, int32_t(stored_index("s")), 4, 12};
   make(DType::BF16, {kColumns, 10}, joined({piece}, kColumns));
   expect_parts(0);

@@ -201,6 +201,10 @@ DraftPolicy sure_of(double seconds, int texts = 1) {
 }
 
 TEST(DraftPolicy, DraftsAreBoundedByRoomTextsAndRowsToRepeat) {
+  DraftPolicy two;  // rows were measured
+  for (int rows : {1, 1, 1, 2, 2, 2}) two.costs().took({rows, rows, rows - 1, 1, 0});
+  two.compared(10000, 10000);
+  EXPECT_EQ(two.next(15, {}), 3) << "four rows: twice as many as were measured";
   EXPECT_EQ(sure_of(1).next(15, {}), 15);
   EXPECT_EQ(sure_of(1).next(4, {}), 4);
   EXPECT_EQ(sure_of(1).next(4, {.rows = kMaxDrafts}), 4);
@@ -223,6 +227,34 @@ TEST(DraftPolicy, SmallGainsAreNone) {
   const double most = 4 / (1.06 * 3);
   EXPECT_EQ(drafts(most - 0.001), 1);
   EXPECT_EQ(drafts(most + 0.001), 0);
+}
+
+// Rows come one by one, and nine of ten guesses are right: drafts never pay, and are tried where the account
+// of 1.5 steps allows it. The length that was tried least recently is next, the shortest of those never
+// tried.
+TEST(DraftPolicy, TrialsOfLengthsThatAreNotKnown) {
+  DraftPolicy l;
+  l.costs().took({0, 1, 0, 0, 0.001});  // a guess before any step: nothing to compare its time with
+  for (int i = 0; i < 3; i++) l.costs().took({1, 1, 0, 1, 0});
+  l.costs().took({16, 16, 15, 16, 0});
+  l.compared(10000, 9000);
+  EXPECT_NEAR(l.acceptance(), 0.9, 1e-9);
+  std::vector<int> tried;
+  for (int i = 0; i < 4; i++) {
+    tried.push_back(l.next(15, {}));
+    const int rows = 1 + tried.back();
+    l.costs().took({rows, rows, tried.back(), double(rows), 0});
+  }
+  EXPECT_EQ(tried, (std::vector<int>{1, 3, 1, 3})) << "seven drafts may lose too much";
+}
+
+// A draft of another text is no debt of this one.
+TEST(DraftPolicy, DraftsOfOthersAreNoDebt) {
+  DraftPolicy l;
+  for (int i = 0; i < 3; i++) l.costs().took({2, 2, 0, 1, 0, 2});
+  for (int rows : {3, 4}) l.costs().took({rows, 6, rows - 2, 2.9, 0, 2});
+  l.compared(10000, 10000);
+  EXPECT_EQ(l.next(1, {.rows = 2, .texts = 1, .drafts = 1, .tokens = 2}), 1);
 }
 
 TEST(DraftPolicy, ExpectedTokensAreAGeometricSeries) {
