@@ -239,7 +239,7 @@ TEST_F(RecipeTest, Fp8WithScalesOfBlocks) {
   for (int64_t i = 0; i < kRows * kColumns; i++) codes += char(i);
   const std::vector<float> scales = {1, 2, 0.5f, 4, 0.25f, 8, 16, 32, 0.125f};  // 3 x 3
   store("s", "F32", {3, 3}, floats(scales));
-  store("q", "BF16", {kRows, kColumns / 2}, codes);  // as bytes: the recipe says what they mean
+  store("q", "F32", {kRows, kColumns / 4}, codes);  // as bytes: the recipe says what they mean
   const Recipe::Piece piece{stored_index("q"), 2, 10, int32_t(stored_index("s")), 4, 12};
   make(DType::BF16, {kColumns, 10}, joined({piece}, kColumns));
   expect_parts(0);

@@ -248,6 +248,20 @@ TEST(DraftPolicy, TrialsOfLengthsThatAreNotKnown) {
   EXPECT_EQ(tried, (std::vector<int>{1, 3, 1, 3})) << "seven drafts may lose too much";
 }
 
+// Half of the guesses are expected to be right, and none is: each trial costs a step of the account.
+TEST(DraftPolicy, TrialsEndWithTheAccount) {
+  DraftPolicy l;
+  for (int i = 0; i < 3; i++) l.costs().took({1, 1, 0, 1, 0});
+  l.costs().took({16, 16, 15, 16, 0});
+  std::vector<int> tried;
+  for (int i = 0; i < 4; i++) {
+    tried.push_back(l.next(15, {}));
+    const int rows = 1 + tried.back();
+    l.costs().took({rows, 1, tried.back(), double(rows), 0});
+  }
+  EXPECT_EQ(tried, (std::vector<int>{1, 1, 0, 0}));
+}
+
 // A draft of another text is no debt of this one.
 TEST(DraftPolicy, DraftsOfOthersAreNoDebt) {
   DraftPolicy l;
