@@ -268,6 +268,7 @@ TEST_F(MeasuredTest, WhatIsKeptIsReadEntryByEntry) {
   EXPECT_EQ(read({right, right}), as_text + as_text);
   EXPECT_EQ(read(Json::object()), "");
   EXPECT_EQ(read(nullptr), "");
+  EXPECT_EQ(read(Json{{"a", right}}), "") << "no list";
   const auto with = [&](const char* key, const Json& value) {
     Json j = right;
     j[key] = value;

@@ -88,6 +88,12 @@ TEST(PackedPlaces, WhereNothingCanBePacked) {
   ASSERT_TRUE(write_file(model + ".none", "a file where a folder is wanted"));
   EXPECT_SAYS(error_of(model, true).message, model + ".none/file/gimbal/packed/");
   EXPECT_FALSE(fs::exists(model + ".packed")) << "nothing is written elsewhere";
+  environment.set("XDG_CACHE_HOME", nullptr);
+  const auto loaded = engine.load(*open_model_file(model));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  const auto beside = pack_weights(**loaded, false);
+  ASSERT_TRUE(beside) << "which needs no cache folder: " << beside.error().message;
+  EXPECT_EQ(*beside, model + ".packed");
 }
 
 }  // namespace
