@@ -14,7 +14,7 @@ using Calls = std::optional<std::vector<ToolCall>>;
 
 Json parsed(std::string_view s) { return parse_json(s); }
 
-// A value in XML or Python notation: parsed as JSON if valid, else text.
+// A value between tags: parsed as JSON if valid, else text.
 Json value_of(std::string_view s) {
   const Json j = parsed(s);
   if (!j.is_discarded()) return j;
@@ -207,10 +207,29 @@ class PythonCalls {
       if (c == ']' || c == '}' || c == ')') depth--;
     }
     if (at_ >= s_.size() || at_ == begin) return std::nullopt;
-    std::string text(trimmed(s_.substr(begin, at_ - begin)));
-    if (text.size() >= 2 && (text[0] == '\'' || text[0] == '"') && text.back() == text[0])
-      return string_of(std::string_view(text).substr(1, text.size() - 2));
-    return value_of(text);
+    return literal(trimmed(s_.substr(begin, at_ - begin)));
+  }
+
+  // Python's strings and its names of constants become JSON's, also within lists and dictionaries. What is
+  // no JSON then is text.
+  static Json literal(std::string_view s) {
+    std::string as_json;
+    for (size_t i = 0; i < s.size();) {
+      size_t end = i + 1;
+      if (s[i] == '"' || s[i] == '\'') {
+        while (end < s.size() && s[end] != s[i]) end += s[end] == '\\' ? 2 : 1;
+        if (end >= s.size()) return std::string(s);
+        as_json += dump(string_of(s.substr(i + 1, end - i - 1)));
+        end++;
+      } else {
+        while (end < s.size() && std::isalpha(uint8_t(s[i])) && std::isalpha(uint8_t(s[end]))) end++;
+        const std::string_view word = s.substr(i, end - i);
+        as_json += word == "True" ? "true" : word == "False" ? "false" : word == "None" ? "null" : word;
+      }
+      i = end;
+    }
+    const Json j = parsed(as_json);
+    return j.is_discarded() ? Json(std::string(s)) : j;
   }
 
   // A string between its quotes, by Python's escapes ("The Python Language Reference", 2.4.1): they are

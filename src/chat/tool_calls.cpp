@@ -53,7 +53,8 @@ size_t begun(std::string_view text, std::string_view mark) {
 
 ToolCallFormat ToolCallFormat::of(std::string_view source) {
   const auto has = [&](std::string_view word) { return source.find(word) != source.npos; };
-  if (has("<|channel|>") && has("to=functions.")) return {Kind::Harmony};
+  // OpenAI's template joins the address from "to=" and "functions.".
+  if (has("<|channel|>") && has("to=") && has("functions.")) return {Kind::Harmony};
   // Llama 3.1 may call built-in tools behind its mark, and calls those of a request in bare JSON.
   if (has("\"parameters\": dictionary of argument name") || (has("<|python_tag|>") && has("\"parameters\"")))
     return {Kind::Bare};
@@ -169,17 +170,19 @@ ToolCallSplitter::Pieces ToolCallSplitter::control(std::string_view name) {
       (name == format_.begin || name == format_.end || name == format_.all_begin || name == format_.all_end ||
        (inside_ && name.find("sep") != name.npos)))
     return push(name);
+  // The beginning of a mark does not continue behind another token.
+  if (format_.kind == ToolCallFormat::Kind::Marked && !inside_) text(out, std::exchange(held_, {}));
   if (!blank_.empty()) out.push_back({Piece::Text, std::exchange(blank_, {})});
   out.push_back({Piece::Control, std::string(name)});
   return out;
 }
 
-// A control token of gpt-oss: <|start|>role to=functions.x<|channel|>commentary<|message|>body<|call|>
+// A control token of gpt-oss: <|start|>role to=functions.x<|channel|>commentary<|message|>body<|call|>, or
+// with the address behind the channel. A control token ends the function's name.
 void ToolCallSplitter::message(Pieces& to, std::string_view name) {
   constexpr std::string_view kTo = "to=functions.";
   std::string header;
-  for (const Piece& p : before_)
-    if (p.kind == Piece::Text) header += p.text;
+  for (const Piece& p : before_) header += p.text;
   const size_t addressed = header.find(kTo);
   if (inside_) {  // the body of a call ends
     const std::string body = std::exchange(held_, {}), function = header.substr(addressed + kTo.size());

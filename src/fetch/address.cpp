@@ -20,7 +20,8 @@ Error no_address(std::string_view text, std::string_view why) {
 }
 
 bool is_gguf(std::string_view path) {
-  return path.size() > 5 && (path.ends_with(".gguf") || path.ends_with(".GGUF"));
+  return path.size() > 5 && path[path.size() - 6] != '/' &&
+         (path.ends_with(".gguf") || path.ends_with(".GGUF"));
 }
 
 // A name as Hugging Face allows them; no path leads out of a folder through it.
@@ -85,6 +86,7 @@ Result<ModelAddress> of_repository(std::string_view whole, std::string_view rest
     a.file.erase(0, std::min(behind + 1, a.file.size()));
     if (!is_plain(a.revision))
       return no_address(whole, format("{} is not a revision", gimbal::quoted(a.revision)));
+    break;
   }
   if (!is_gguf(a.file) || !is_safe_path(a.file))
     return no_address(whole, format("{} is not a .gguf file", gimbal::quoted(a.file)));
@@ -124,7 +126,9 @@ std::string Url::whole() const {
 
 bool Url::is_loopback() const {
   const std::string name = host.substr(0, host.starts_with('[') ? host.find(']') + 1 : host.find(':'));
-  return name == "localhost" || name == "[::1]" || name.starts_with("127.");
+  // A host that only begins like an address of this machine, as 127.example.org, is another one.
+  const bool is_number = name.find_first_not_of("0123456789.") == name.npos;
+  return name == "localhost" || name == "[::1]" || (is_number && name.starts_with("127."));
 }
 
 std::string ModelAddress::name() const {

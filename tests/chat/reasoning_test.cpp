@@ -73,6 +73,12 @@ TEST(Reasoning, IsAllThatIsNotInTheFinalChannel) {
       {"<|message|>no channel", false, "", "no channel"},
       {"<|end|><|start|>assistant<|message|>no channel", false, "", "no channel"},
       {"plain<|other|> text", false, "", "plain text"},
+      {"<|channel|>analysis<|message|>a </think> b <thi<|end|><|start|>assistant<|channel|>final<|message|>c",
+       false, "a </think> b <thi", "c"},
+      {"<|channel|>final<|message|>a<|end|><|start|>assistant<|channel|>final<|message|> b", false, "",
+       "a\n\n b"},
+      {"<think>a </th<|end|><|start|>assistant<|message|>b", false, "a </th", "b"},
+      {" <thi<|start|>assistant<|message|>b", false, "", "<thi\n\nb"},
       {"<|think|>", false, "", ""},
   };
   for (const Expected& e : kCases) {
@@ -102,6 +108,54 @@ TEST(Reasoning, IsAllThatIsNotInTheFinalChannel) {
       EXPECT_EQ(s.answer(), answer);
     }
   }
+}
+
+// What cannot be part of a tag is given at once; and in channels, where tags are none, all is.
+TEST(Reasoning, OnlyWhatMayBeATagWaits) {
+  ReasoningSplitter s(false);
+  EXPECT_EQ(s.push(" <thi").answer, "");
+  EXPECT_FALSE(s.inside());
+  EXPECT_EQ(s.push("nk>").reasoning, "");
+  EXPECT_TRUE(s.inside());
+  EXPECT_EQ(s.push(" a <").reasoning, "a ");
+  EXPECT_EQ(s.push("/think").reasoning, "");
+  EXPECT_EQ(s.push("x").reasoning, "</thinkx");
+  const auto both = s.push("y</think>\n\nz <");
+  EXPECT_EQ(both.reasoning, "y");
+  EXPECT_EQ(both.answer, "z <");
+  EXPECT_FALSE(s.inside());
+  ReasoningSplitter channels(false);
+  channels.control("<|channel|>"), channels.push("analysis"), channels.control("<|message|>");
+  EXPECT_TRUE(channels.inside());
+  EXPECT_EQ(channels.push("a </thin").reasoning, "a </thin");
+  channels.control("<|end|>");
+  EXPECT_EQ(channels.push("assistant").reasoning, "") << "a role";
+}
+
+// The marks for the limit of the runtime: what begins, ends and cuts short the reasoning.
+TEST(Reasoning, MarksOfALimit) {
+  struct {
+    bool inside = false;
+    std::string begin, end, finish;
+  } limit;
+  set_reasoning_marks(limit, false, true);
+  EXPECT_TRUE(limit.inside);
+  EXPECT_EQ(limit.begin + " " + limit.end + " " + limit.finish, "<think> </think> </think>\n\n");
+  set_reasoning_marks(limit, true, false);
+  EXPECT_FALSE(limit.inside);
+  EXPECT_EQ(limit.begin, "<|channel|>analysis<|message|>");
+  EXPECT_EQ(limit.end, "<|end|>");
+  EXPECT_EQ(limit.finish, "<|end|><|start|>assistant<|channel|>final<|message|>");
+  // The splitter reads them as what they are.
+  ReasoningSplitter s(false);
+  std::string text = limit.begin + "so" + limit.finish + "yes";
+  while (!text.empty()) {
+    const size_t end = text.starts_with("<|") ? text.find("|>") + 2 : std::min(text.find("<|"), text.size());
+    if (text.starts_with("<|")) s.control(text.substr(0, end));
+    else s.push(text.substr(0, end));
+    text.erase(0, end);
+  }
+  EXPECT_EQ(s.reasoning() + "|" + s.answer(), "so|yes");
 }
 
 // Letters that a model writes are no control tokens; tags that are control tokens are tags.

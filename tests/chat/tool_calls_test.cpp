@@ -69,6 +69,7 @@ const std::vector<std::string> kControls = {"<|start|>", "<|channel|>", "<|messa
 TEST(ToolCalls, AreReadAsTheTemplatesWriteThem) {
   const std::set<std::string> writes_none = {
       "ibm-granite-granite-3.3-2B-Instruct"};  // leaves calls out of its history
+  std::set<std::string> found;
   int read = 0;
   for (const std::filesystem::path path : golden_files("chat", ".json")) {
     const std::string name = path.stem().string();
@@ -107,8 +108,10 @@ TEST(ToolCalls, AreReadAsTheTemplatesWriteThem) {
         expect_calls(split(format, answer, bytes, kControls), messages[at]["tool_calls"],
                      name + ": " + answer);
       read++;
+      found.insert(name);
     }
   }
+  EXPECT_TRUE(found.count("openai-gpt-oss-120b"));
   EXPECT_GE(read, 5);
 }
 
@@ -150,6 +153,9 @@ TEST(ToolCalls, EscapesOfPythonsCalls) {
       {R"("two\nlines, it\'s")", "two\nlines, it's"},
       {R"('caf\xe9 \u20ac')", "caf\u00e9 \u20ac"},
       {R"('C:\Windows')", "C:\\Windows"},
+      {R"('a "b\n')", "a \"b\n"},
+      {"'a\nb\\t'", "a\nb\t"},
+      {R"('\u12\n')", "\\u12\n"},
   };
   for (const auto& [written, meant] : kTexts)
     for (size_t bytes : {size_t(1), size_t(1000)}) {
@@ -179,6 +185,7 @@ TEST(ToolCalls, BodiesInEveryForm) {
       {R"([{"name":"f"},{"name":"g","arguments":{}}])", "f{} g{}"},
       {R"({"name":"f"};{"name":"g"} , [{"name":"h"}])", "f{} g{} h{}"},
       {R"({"name":"f","arguments":{"name":"g"}})", R"(f{"name":"g"})"},
+      {R"({"name":"f","tool_name":"g"})", "f{}"},
       {R"({"name":"f","arguments":3})", "none"},
       {R"({"name":"f","arguments":"no JSON"})", "none"},
       {R"({"name":"a b"})", "none"},
@@ -193,6 +200,13 @@ TEST(ToolCalls, BodiesInEveryForm) {
        R"(f{"a":1,"b":"x"} g{"c":"[1, {\"d\": (2)}]"})"},
       {"[f(a=True, b=False, c=None, d=true, e=x y)]", R"(f{"a":true,"b":false,"c":null,"d":true,"e":"x y"})"},
       {"[f(a=[1, 2], b={\"c\": [3]})]", R"(f{"a":[1,2],"b":{"c":[3]}})"},
+      {"[f(a=['x', 'it\\'s'], b={'c': True, \"d\": [None, False]})]",
+       R"(f{"a":["x","it's"],"b":{"c":true,"d":[null,false]}})"},
+      {"[f(a=['True', Truest], b=-1.5e3)]", R"(f{"a":"['True', Truest]","b":-1500.0})"},
+      {"[f(a='x' + 'y', b=(1, 2))]", R"x(f{"a":"'x' + 'y'","b":"(1, 2)"})x"},
+      {"[f(a=['it\\'', '\\n\\\\'])]", R"(f{"a":["it'","\n\\"]})"},
+      {"[f(a='never ends)]", "none"},
+      {"[f(a='ends with a backslash\\", "none"},
       {"[f(a='[(\"', b=\")'\")]", R"(f{"a":"[(\"","b":")'"})"},
       {"[f(a='', b=\"'\")]", R"(f{"a":"","b":"'"})"},
       {"[f(a=1,)]", R"(f{"a":1})"},
@@ -205,6 +219,7 @@ TEST(ToolCalls, BodiesInEveryForm) {
       {"[f] x", "none"},
       {"[f()] x", "none"},
       {"[f(),]", "none"},
+      {"[f(),", "none"},
       {"[]", ""},
       // <function=...>
       {"<function=f></function>", "f{}"},
@@ -262,7 +277,8 @@ TEST(ToolCalls, NothingIsLost) {
   for (const char* text :
        {"a < b <tool", "<tool_call>no call at all</tool_call> more", "<tool_call>{\"name\": \"cut",
         "<tool_call>{\"arguments\": {}}</tool_call>", "<tool_call>{\"name\": 3}</tool_call>", "x</tool_call>",
-        "<tool_call></tool_call>", "{\"name\": \"Ada\", \"age\": 3} is JSON", "{\"city\": 1}", "  {", ""})
+        "<tool_call></tool_call>", "<tool_call>[]</tool_call>", "{\"name\": \"Ada\", \"age\": 3} is JSON",
+        "{\"city\": 1}", "  {", ""})
     for (const ToolCallFormat& f : {marked, bare, ToolCallFormat{}})
       for (size_t bytes : {size_t(1), size_t(3), size_t(1000)}) {
         const Answer a = split(f, text, bytes);
@@ -289,6 +305,186 @@ TEST(ToolCalls, ChannelsPassWhereTheyHoldNoCall) {
     EXPECT_EQ(call.calls[0].arguments, "{\"x\": 1}");
     EXPECT_EQ(call.text, "[<|channel|>]analysis[<|message|>]hm[<|end|>]");
   }
+}
+
+// What a template must contain for its calls to be found, and the marks that follow from it.
+TEST(ToolCalls, FormatsFollowFromTheTemplate) {
+  using Kind = ToolCallFormat::Kind;
+  const auto of = [](std::string_view source) { return ToolCallFormat::of(source); };
+  for (const char* none : {"", "<|channel|>", "to=functions.f", "<|python_tag", "tool_call", "\"parameters\"",
+                           "<|channel|> to=x", "<|channel|> functions."})
+    EXPECT_EQ(of(none).kind, Kind::None) << none;
+  EXPECT_EQ(of("<|channel|> to=functions.").kind, Kind::Harmony);
+  EXPECT_EQ(of("\"<|channel|>\" \"to=\" + \"functions.\" + name").kind, Kind::Harmony);
+  EXPECT_EQ(of("{\"parameters\": dictionary of argument name and its value}").kind, Kind::Bare);
+  EXPECT_EQ(of("<|python_tag|> \"parameters\"").kind, Kind::Bare);
+  const std::string bar = "\xef\xbd\x9c", block = "\xe2\x96\x81";
+  const auto deepseek = [&](const std::string& words) {
+    std::string mark = "<" + bar;
+    for (char c : words) mark += c == ' ' ? block : std::string(1, c);
+    return mark + bar + ">";
+  };
+  const std::tuple<std::string, std::string, std::string> kMarked[] = {
+      {"<|tool_call_start|>", "<|tool_call_start|>", "<|tool_call_end|>"},
+      {"<|tool_list_start|>", "<|tool_call_start|>", "<|tool_call_end|>"},
+      {"<|START_ACTION|>", "<|START_ACTION|>", "<|END_ACTION|>"},
+      {"[TOOL_CALLS]", "[TOOL_CALLS]", ""},
+      {"<|tool_call|>", "<|tool_call|>", ""},
+      {"<tool_call>", "<tool_call>", "</tool_call>"},
+      {"<|python_tag|>", "<|python_tag|>", ""},
+      {"[TOOL_CALLS] <tool_call>", "[TOOL_CALLS]", ""},  // the first of the table
+      {deepseek("tool call begin"), deepseek("tool call begin"), deepseek("tool call end")},
+  };
+  for (const auto& [source, begin, end] : kMarked) {
+    const ToolCallFormat f = of("{{ tools }} " + source + " ...");
+    EXPECT_EQ(f.kind, Kind::Marked) << source;
+    EXPECT_EQ(f.begin, begin) << source;
+    EXPECT_EQ(f.end, end) << source;
+    const bool around = begin == deepseek("tool call begin");
+    EXPECT_EQ(f.all_begin, around ? deepseek("tool calls begin") : "") << source;
+    EXPECT_EQ(f.all_end, around ? deepseek("tool calls end") : "") << source;
+  }
+}
+
+// "t" and a text, "c" and a control token's name, "f" and a call's name; one after the other.
+std::string order(const ToolCallSplitter::Pieces& pieces) {
+  std::string out;
+  for (const Piece& p : pieces)
+    out += p.kind == Piece::Text      ? "t'" + p.text + "'"
+           : p.kind == Piece::Control ? "c" + p.text
+                                      : "f" + p.call.name;
+  return out;
+}
+
+// What cannot be part of a call is given at once.
+TEST(ToolCalls, OnlyWhatMayBeACallWaits) {
+  ToolCallSplitter marked(ToolCallFormat::of("<tool_call>"));
+  EXPECT_EQ(order(marked.push("a <")), "t'a'");
+  EXPECT_EQ(order(marked.push("b ")), "t' <b'");
+  EXPECT_EQ(order(marked.push("\n<tool_cal")), "");
+  EXPECT_EQ(order(marked.push("m, c")), "t' \n<tool_calm, c'");
+  EXPECT_EQ(order(marked.push(" <tool_call>f</tool_call>")), "ff");
+  EXPECT_EQ(order(marked.push("\n<tool_call>g</tool_call> h")), "fgt' h'");
+  EXPECT_EQ(marked.calls(), 2);
+  EXPECT_EQ(order(marked.push(" ")), "");
+  EXPECT_EQ(order(marked.finish()), "");
+
+  ToolCallSplitter bare(ToolCallFormat::of("<|python_tag|> \"parameters\""));
+  for (const char* waits : {" ", "{ ", "\"na"}) EXPECT_EQ(order(bare.push(waits)), "");
+  EXPECT_EQ(order(bare.push("ture\": 1")), "t' { \"nature\": 1'");
+  EXPECT_EQ(order(bare.push(", {\"name\": \"f\"}")), "t', {\"name\": \"f\"}'") << "text has come before";
+  ToolCallSplitter typed(ToolCallFormat::of("<|python_tag|> \"parameters\""));
+  EXPECT_EQ(order(typed.push("{\"type\": \"function\", \"function\": {\"name\": \"f\"}}")), "");
+  EXPECT_EQ(order(typed.finish()), "ff");
+  for (const char* at_once : {"Hi", "[", "{\"x", "{}", "{\"names\""}) {
+    ToolCallSplitter one(ToolCallFormat::of("<|python_tag|> \"parameters\""));
+    EXPECT_EQ(order(one.push(at_once)), format("t'{}'", at_once));
+  }
+}
+
+TEST(ToolCalls, ControlTokensKeepTheirPlaces) {
+  ToolCallSplitter s(ToolCallFormat::of("<tool_call>"));
+  EXPECT_EQ(order(s.push("a \n")), "t'a'");
+  EXPECT_EQ(order(s.control("<|x|>")), "t' \n'c<|x|>");
+  EXPECT_EQ(order(s.push("b <tool")), "t'b'");
+  EXPECT_EQ(order(s.control("<|y|>")), "t' <tool'c<|y|>") << "before the token, not behind it";
+  EXPECT_EQ(order(s.push("_call>")), "t'_call>'") << "no mark: a token lay between";
+  EXPECT_EQ(order(s.control("<tool_call>")), "");
+  EXPECT_EQ(order(s.push("f")), "");
+  EXPECT_EQ(order(s.control("<|sep|>")), "") << "part of a call";
+  EXPECT_EQ(order(s.push("g")), "");
+  EXPECT_EQ(order(s.control("</tool_call>")), "t'<tool_call>f<|sep|>g</tool_call>'");
+  EXPECT_EQ(order(s.control("<|sep|>")), "c<|sep|>") << "outside of calls";
+  ToolCallSplitter bare(ToolCallFormat::of("<|python_tag|> \"parameters\""));
+  EXPECT_EQ(order(bare.push("{\"name\": \"f\"}")), "");
+  EXPECT_EQ(order(bare.control("<|eom_id|>")), "c<|eom_id|>");
+  EXPECT_EQ(order(bare.finish()), "ff") << "the token that ends an answer is no part of its call";
+  ToolCallSplitter harmony(ToolCallFormat{ToolCallFormat::Kind::Harmony});
+  EXPECT_EQ(order(harmony.control("<|channel|>")), "");
+  EXPECT_EQ(order(harmony.push("final")), "");
+  EXPECT_EQ(order(harmony.control("<|end|>")), "c<|channel|>t'final'c<|end|>");
+  ToolCallSplitter none(ToolCallFormat{});
+  EXPECT_EQ(order(none.push("a ")), "t'a'");
+  EXPECT_EQ(order(none.control("<tool_call>")), "t' 'c<tool_call>");
+  // Marks around all calls are no text, wherever they stand.
+  const ToolCallFormat f{ToolCallFormat::Kind::Marked, "<c>", "</c>", "<all>", "</all>"};
+  for (size_t bytes : {size_t(1), size_t(2), size_t(1000)})
+    for (const auto& controls : {std::vector<std::string>{}, {"<c>", "</c>", "<all>", "</all>"}}) {
+      const Answer a = split(f, "Look: <all><c>f</c> <c>g</c>\n</all> done", bytes, controls);
+      EXPECT_EQ(a.text, "Look:\n done") << bytes;
+      EXPECT_EQ(a.calls.size(), 2u) << bytes;
+    }
+}
+
+// An answer that is either text or calls: what comes first decides, and calls are those of known tools.
+TEST(ToolCalls, InsteadOfATextOrNotAtAll) {
+  const std::string f = "<tool_call>f</tool_call>", g = "<tool_call>g</tool_call>",
+                    both = "<tool_call>[{\"name\": \"f\"}, {\"name\": \"g\"}]</tool_call>";
+  const std::tuple<std::string, std::string, int> kAnswers[] = {
+      {f, "", 1},
+      {" \n" + f + "\n" + f + " ", "", 2},
+      {f + " and text", " and text", 1},
+      {"text " + f, "text " + f, 0},
+      {g, g, 0},
+      {both, both, 0},
+      {g + f, g + f, 0},
+      {f + " a " + f, " a " + f, 1},
+      {"a<tool" + f + "<tool_call>", "a<tool" + f + "<tool_call>", 0},
+      {"<tool_call>f", "", 1},
+      {"<tool_call>g", "<tool_call>g", 0},
+  };
+  for (const auto& [answer, text, calls] : kAnswers)
+    for (size_t bytes : {size_t(1), size_t(7), size_t(1000)}) {
+      ToolCallSplitter s(ToolCallFormat::of("<tool_call>"), {"e", "f"});
+      Answer a;
+      for (size_t at = 0; at < answer.size(); at += bytes) add(a, s.push(answer.substr(at, bytes)));
+      add(a, s.finish());
+      EXPECT_EQ(a.text, text) << answer << " by " << bytes;
+      EXPECT_EQ(int(a.calls.size()), calls) << answer << " by " << bytes;
+      EXPECT_EQ(s.calls(), calls);
+    }
+  ToolCallSplitter s(ToolCallFormat::of("<tool_call>"), {"f"});
+  EXPECT_EQ(order(s.push("a")), "t'a'");
+  EXPECT_EQ(order(s.push("<tool")), "t'<tool'") << "after a text nothing waits";
+  ToolCallSplitter at_once(ToolCallFormat::of("<tool_call>"), {"f"});
+  EXPECT_EQ(order(at_once.push("a <tool_call>f")), "t'a <tool_call>f'");
+}
+
+// Both headers of OpenAI's description of Harmony: the address behind the role, and behind the channel.
+TEST(ToolCalls, HeadersOfGptOss) {
+  const ToolCallFormat f{ToolCallFormat::Kind::Harmony};
+  const std::tuple<const char*, const char*, const char*> kAnswers[] = {
+      {" to=functions.f<|channel|>commentary json<|message|>{}<|call|>", "f", ""},
+      {" to=functions.f <|channel|>commentary <|constrain|>json<|message|>{}<|call|>", "f", ""},
+      {"<|channel|>commentary to=functions.f<|message|>{}", "f", ""},
+      {"<|channel|>commentary to=functions.f<|constrain|>json<|message|> {} <|end|>", "f", ""},
+      {"<|channel|>commentary to=functions.f<|message|>{}<|call|><|start|>assistant<|channel|>commentary "
+       "to=functions.g<|message|>{}<|call|>",
+       "f g", ""},
+      {"<|channel|>commentary to=functions.f<|message|>{}<|start|>assistant<|channel|>final<|message|>yes",
+       "f", "[<|start|>]assistant[<|channel|>]final[<|message|>]yes"},
+      {"<|channel|>final<|message|>to=functions.f<|return|>", "",
+       "[<|channel|>]final[<|message|>]to=functions.f[<|return|>]"},
+      {"<|channel|>commentary to=browser.find<|message|>{}<|end|>", "",
+       "[<|channel|>]commentary to=browser.find[<|message|>]{}[<|end|>]"},
+      {"<|channel|>final<|message|>a<|channel|>commentary to=functions.f<|message|>{}", "f",
+       "[<|channel|>]final[<|message|>]a"},
+      {"<|channel|>final<|end|>x", "", "[<|channel|>]final[<|end|>]x"},
+      {"<|channel|>final<|message|>a \n<|end|>", "", "[<|channel|>]final[<|message|>]a \n[<|end|>]"},
+      {"<|channel|>final <|message|>a \n", "", "[<|channel|>]final [<|message|>]a \n"},
+      {"<|channel|>comm", "", "[<|channel|>]comm"},
+  };
+  for (const auto& [answer, calls, text] : kAnswers)
+    for (size_t bytes : {size_t(1), size_t(6), size_t(1000)}) {
+      const Answer a = split(f, answer, bytes, kControls);
+      std::string names;
+      for (const ToolCall& c : a.calls) {
+        names += (names.empty() ? "" : " ") + c.name;
+        EXPECT_EQ(c.arguments, "{}") << answer;
+      }
+      EXPECT_EQ(names, calls) << answer << " by " << bytes;
+      EXPECT_EQ(a.text, text) << answer << " by " << bytes;
+    }
 }
 
 }  // namespace

@@ -49,16 +49,18 @@ class MeasuredTest : public testing::Test {
 
   LoadedModelPtr load() {
     measuring_ = false;
-    engine_ = std::make_unique<Engine>(backend_registry(), options_, [this](const Event& e) {
+    const auto loaded = try_to_load([this](const event::Progress&) { return measuring_ = true; });
+    EXPECT_TRUE(loaded) << loaded.error().message;
+    return loaded ? *loaded : nullptr;
+  }
+  Result<LoadedModelPtr> try_to_load(const std::function<bool(const event::Progress&)>& measuring) {
+    engine_ = std::make_unique<Engine>(backend_registry(), options_, [measuring](const Event& e) {
       const auto* p = std::get_if<event::Progress>(&e);
-      measuring_ |= p && p->stage == event::Progress::Measuring;
-      return true;
+      return !p || p->stage != event::Progress::Measuring || measuring(*p);
     });
     auto file = open_model_file(folder_ + "/model.gguf");
     EXPECT_TRUE(file) << file.error().message;
-    auto loaded = engine_->load(*file);
-    EXPECT_TRUE(loaded) << loaded.error().message;
-    return loaded ? *loaded : nullptr;
+    return engine_->load(*file);
   }
   // The kernel of the first product of bf16 in the program for so many rows, and why.
   static std::string choice(const LoadedModelPtr& m, int rows) {
@@ -218,6 +220,71 @@ TEST_F(MeasuredTest, ADamagedCacheIsMeasuredAnew) {
   EXPECT_TRUE(measuring_);
   Json anew = cache();
   EXPECT_GE(products(anew).size(), 4u);
+}
+
+// Each product is announced before it is timed, and so is the end of all. Cancelling is an error; the times
+// are kept if all products have theirs.
+TEST_F(MeasuredTest, ProgressAndItsEnd) {
+  const auto cancelled = [&](uint64_t at) {
+    const auto loaded = try_to_load([&](const event::Progress& p) { return p.done < at; });
+    ASSERT_FALSE(loaded);
+    EXPECT_EQ(loaded.error().code, Code::Failed);
+    EXPECT_EQ(loaded.error().message, "measuring was cancelled");
+  };
+  cancelled(0);
+  cancelled(1);
+  EXPECT_FALSE(fs::exists(MachineCache("limits").path()));
+  cancelled(4);
+  std::vector<uint64_t> done;
+  EXPECT_TRUE(try_to_load([&](const event::Progress&) { return done.push_back(1), true; }));
+  EXPECT_EQ(done.size(), 0u) << "all were measured, and kept";
+  ASSERT_TRUE(fs::remove(MachineCache("limits").path()));
+  EXPECT_TRUE(try_to_load([&](const event::Progress& p) {
+    EXPECT_EQ(p.device, "cpu:0");
+    EXPECT_EQ(p.total, 4u);
+    return done.push_back(p.done), true;
+  }));
+  EXPECT_EQ(done, (std::vector<uint64_t>{0, 1, 2, 3, 4}));
+}
+
+// Of the entry of a device, whatever another program or an older one wrote there.
+TEST_F(MeasuredTest, WhatIsKeptIsReadEntryByEntry) {
+  const auto device = test::open_one("cpu");
+  const auto read = [&](const Json& products) {  // a list, or what is none
+    MachineCache kept("limits");
+    EXPECT_TRUE(kept.put(key_of(*device), Json{{"products", products}}));
+    std::string out;
+    for (const MeasuredProduct& m : kept_measurements(*device)) {
+      EXPECT_EQ(m.device, device->id());
+      out += format("{} {}x{}", info(m.format).name, m.columns, m.rows);
+      for (const auto& t : m.times) out += format(" {}={}", t.kernel, t.seconds);
+      out += "; ";
+    }
+    return out;
+  };
+  EXPECT_EQ(kept_measurements(*device).size(), 0u) << "no file";
+  const Json right = {{"format", "q4_k"}, {"columns", 256}, {"rows", 4}, {"seconds", {{"a", 0.5}, {"b", 2}}}};
+  const std::string as_text = "q4_k 256x4 a=0.5 b=2; ";
+  EXPECT_EQ(read({right, right}), as_text + as_text);
+  EXPECT_EQ(read(Json::object()), "");
+  EXPECT_EQ(read(nullptr), "");
+  EXPECT_EQ(read(Json{{"a", right}}), "") << "no list";
+  const auto with = [&](const char* key, const Json& value) {
+    Json j = right;
+    j[key] = value;
+    return j;
+  };
+  for (const Json& wrong : {with("format", "q4_kk"), with("format", 3), with("seconds", 3),
+                            with("seconds", nullptr), Json(), Json("x"), Json::array({right})})
+    EXPECT_EQ(read({wrong, right}), as_text) << wrong << ": the others are read";
+  EXPECT_EQ(read(Json::array({with("columns", "256")})), "q4_k 0x4 a=0.5 b=2; ");
+  EXPECT_EQ(read(Json::array({with("rows", 2.5)})), "q4_k 256x0 a=0.5 b=2; ");
+  EXPECT_EQ(read(Json::array({with("seconds", {{"a", 0}, {"b", -1}, {"c", "1"}, {"d", 1e-9}})})),
+            "q4_k 256x4 d=1e-09; ");
+  Json many = Json::object();
+  for (int i = 0; i < 150; i++) many[format("k{}", i)] = 1;
+  read(Json::array({with("seconds", many)}));
+  EXPECT_EQ(kept_measurements(*device)[0].times.size(), 100u) << "a file cannot take any memory it likes";
 }
 
 }  // namespace

@@ -34,6 +34,124 @@ TEST(Address, OfARepository) {
   EXPECT_EQ(url_path("c d/\xc3\xa9.gguf"), "c%20d/%C3%A9.gguf");
 }
 
+// Hugging Face's rules for names: letters, digits, '-', '_' and '.', up to 96 of them.
+TEST(Address, NamesAndTheirBounds) {
+  unsetenv("HF_ENDPOINT");
+  EXPECT_EQ(parsed("hf.co/azAZ09/a-Z_9.z").repository, "azAZ09/a-Z_9.z");
+  EXPECT_EQ(parsed("hf.co/a/b:azAZ09-_.").quant, "azAZ09-_.");
+  const std::string longest(96, 'n');
+  EXPECT_EQ(parsed(("hf.co/" + longest + "/" + longest).c_str()).repository, longest + "/" + longest);
+  for (const std::string& name : {longest + "n", std::string("-a"), std::string(".a"), std::string("a..b"),
+                                  // what stands beside the letters and digits in ASCII
+                                  std::string("a`"), std::string("a{"), std::string("a@"), std::string("a["),
+                                  std::string("a;"), std::string("a b"), std::string("a\xc3\xa9")})
+    for (const std::string& text : {"hf.co/" + name + "/b", "hf.co/a/" + name, "hf.co/a/b:" + name,
+                                    "hf.co/a/b/blob/" + name + "/c.gguf"})
+      EXPECT_FALSE(parse_address(text)) << text;
+  for (const char* text : {"hf.co", "x/hf.co/a/b", "model.gguf", "huggingface.co", "a:/b", ""})
+    EXPECT_FALSE(is_address(text)) << text;
+}
+
+TEST(Address, PathsAreDecodedOnce) {
+  unsetenv("HF_ENDPOINT");
+  const std::pair<const char*, const char*> kFiles[] = {
+      {"hf.co/a/b/%30%39%4A%4f%61.gguf", "09JOa.gguf"},
+      {"hf.co/a/b/c.ggu%66", "c.gguf"},
+      {"hf.co/a/b/%2525.gguf", "%25.gguf"},
+      {"hf.co/a/b/%4g%g4%/%.gguf", "%4g%g4%/%.gguf"},
+      {"hf.co/a/b/%3:%3@%3`.gguf", "%3:%3@%3`.gguf"},
+      {"hf.co/a/b/c%20d.gguf", "c d.gguf"},
+      {"hf.co/a/b/c.GGUF#top", "c.GGUF"},
+      {"hf.co/a/b/resolve/v1.0/d/e.gguf", "d/e.gguf"},
+      {"hf.co/a/b/resolve/main/blob/x/e.gguf", "blob/x/e.gguf"},
+      {"hf.co/a/b/blob/main/resolve/x/e.gguf", "resolve/x/e.gguf"},
+  };
+  for (const auto& [text, file] : kFiles) {
+    const ModelAddress a = parsed(text);
+    EXPECT_EQ(a.repository, "a/b") << text;
+    EXPECT_EQ(a.file, file) << text;
+    EXPECT_EQ(a.revision, a.file == "d/e.gguf" ? "v1.0" : "main") << text;
+    EXPECT_EQ(a.name(), std::string("hf.co/a/b/") + file);
+  }
+  EXPECT_EQ(parsed("hf.co/a/b:Q8_0").name(), "hf.co/a/b:Q8_0");
+  for (const char* text :
+       {"hf.co/a/b/.gguf", "hf.co/a/b/c/.gguf", "hf.co/a/b//c.gguf", "hf.co/a/b/./c.gguf",
+        "hf.co/a/b/c%1f.gguf", "hf.co/a/b/c%7F.gguf", "hf.co/a/b/resolve/main", "hf.co/a/b/resolve/x.gguf",
+        "hf.co/a/b/blob/main/", "hf.co/a/b/c.gguf%6", "https://a/x%00.gguf", "https://a/.gguf"})
+    EXPECT_FALSE(parse_address(text)) << text;
+  EXPECT_EQ(url_path("azAZ09-._~/"), "azAZ09-._~/");
+  EXPECT_EQ(url_path("a%:?#@+&=\\\n"), "a%25%3A%3F%23%40%2B%26%3D%5C%0A");
+}
+
+// RFC 3986: scheme and host are the same in small and capital letters, path and query are not.
+TEST(Address, PartsOfAUrl) {
+  const auto parts = [](const char* text) {
+    const auto u = Url::parse(text);
+    return u ? u->scheme + " " + u->credentials + " " + u->host + " " + u->path + " " + u->query : "none";
+  };
+  EXPECT_EQ(parts("HTTPS://AZ.example/AZ?AZ"), "https  az.example /AZ ?AZ");
+  EXPECT_EQ(parts("http://h"), "http  h / ");
+  EXPECT_EQ(parts("http://h?q=/x"), "http  h / ?q=/x");
+  EXPECT_EQ(parts("http://h#f?q"), "http  h / ");
+  EXPECT_EQ(parts("http://h/p?a?b#c#d"), "http  h /p ?a?b");
+  EXPECT_EQ(parts("http://u:p@q@h:1/"), "http u:p@q h:1 / ");
+  EXPECT_EQ(parts("http://h/a@b"), "http  h /a@b ");
+  EXPECT_EQ(parts("http://[::1]:9/x_y"), "http  [::1]:9 /x_y ");
+  EXPECT_EQ(parts("http://a_b/!"), "http  a_b /! ");
+  for (const char* text : {"http:/h/", "ftp://h/", "://h/", "http://", "http:///p", "http://u@/p",
+                           "http://h/a b", "http://h/\x7f", "http://h/\t", "http://h\\x/"})
+    EXPECT_EQ(parts(text), "none") << text;
+  EXPECT_EQ(Url::parse("http://u:p@h/x?y")->whole(), "http://u:p@h/x?y");
+  EXPECT_EQ(Url::parse("http://h/x?y")->whole(), "http://h/x?y");
+  EXPECT_EQ(Url::parse("http://u:p@h/x?y")->shown(), "http://h/x");
+  // A name that begins like an address is not this machine; a token must not go to it unencrypted.
+  for (const char* text : {"http://127.0.0.1.example/", "http://127.example:80/", "http://[::2]/",
+                           "http://128.0.0.1/", "http://12.7.0.1/", "http://[::1/", "http://xlocalhost/"})
+    EXPECT_FALSE(Url::parse(text)->is_loopback()) << text;
+  for (const char* text : {"http://127.1/", "http://127.255.0.9:8/", "http://LOCALHOST:80"})
+    EXPECT_TRUE(Url::parse(text)->is_loopback()) << text;
+}
+
+TEST(Address, OfAMirror) {
+  setenv("HF_ENDPOINT", "http://models.example//", 1);
+  EXPECT_EQ(hub_endpoint(), "http://models.example");
+  EXPECT_EQ(parsed("http://models.example/a/b:Q8_0").quant, "Q8_0");
+  EXPECT_EQ(parsed("hf.co/a/b").repository, "a/b");
+  EXPECT_EQ(parsed("http://models.example.org/a/b.gguf").repository, "") << "another site";
+  for (const char* none : {"", "/"}) {
+    setenv("HF_ENDPOINT", none, 1);
+    EXPECT_EQ(hub_endpoint(), "https://huggingface.co");
+  }
+  unsetenv("HF_ENDPOINT");
+  EXPECT_EQ(hub_endpoint(), "https://huggingface.co");
+}
+
+// Messages name the part that is wrong and the forms that are right, and no secrets.
+TEST(Address, WhatIsSaidOfOthers) {
+  unsetenv("HF_ENDPOINT");
+  const std::pair<const char*, const char*> kWrong[] = {
+      {"hf.co/a", "'hf.co/a' is not a model address: the owner or the repository is missing"},
+      {"hf.co/-a/b", "'-a/b' is not a repository name"},
+      {"hf.co/a/b:", "'' is not a quantization"},
+      {"hf.co/a/b/blob/-x/c.gguf", "'-x' is not a revision"},
+      {"hf.co/a/b/c.bin", "'c.bin' is not a .gguf file"},
+      {"model", "it does not begin with http:// or https://"},
+      {"ftp://u:secret@h/m.gguf", "'ftp://...' is not a model address: only http and https are supported"},
+      {"https://u:secret@h/m .gguf", "the host is missing, or a character is not allowed in URLs"},
+      {"https://u:secret@h/m.bin?sig=secret",
+       "'https://h/m.bin' is not a model address: it does not name a .gguf"},
+  };
+  for (const auto& [text, why] : kWrong) {
+    const auto a = parse_address(text);
+    ASSERT_FALSE(a) << text;
+    const Error& e = a.error();
+    EXPECT_NE(e.message.find(why), std::string::npos) << e.message;
+    EXPECT_EQ((e.message + e.remedy + e.value).find("secret"), std::string::npos) << e.message;
+    EXPECT_NE(e.remedy.find("hf.co/OWNER/REPO:QUANT"), std::string::npos) << e.remedy;
+    EXPECT_STREQ(e.field, "model");
+  }
+}
+
 TEST(Address, OfAFileAnywhere) {
   const ModelAddress a = parsed("https://user:pass@Example.org:8443/x/y.gguf?sig=secret#top");
   EXPECT_EQ(a.url, "https://user:pass@example.org:8443/x/y.gguf?sig=secret");

@@ -290,6 +290,15 @@ TEST_F(CInterface, NullIsAnErrorAndNoCrash) {
   EXPECT_EQ(error_of([&](gimbal_error** e) { return gimbal_plan(engine_, nullptr, nullptr, &json, e); }),
             "2 model 'model' is NULL | ");
   EXPECT_EQ(gimbal_plan(engine_, "default", nullptr, nullptr, nullptr), GIMBAL_ERROR_USAGE);
+  gimbal_model* model = nullptr;
+  const auto load_error = [&](gimbal_engine* engine, const char* name, gimbal_model** to) {
+    return error_of([&](gimbal_error** e) {
+      return gimbal_load(engine, name, nullptr, nullptr, nullptr, nullptr, to, e);
+    });
+  };
+  EXPECT_EQ(load_error(nullptr, "default", &model), "2 engine 'engine' is NULL | ");
+  EXPECT_EQ(load_error(engine_, nullptr, &model), "2 model 'model' is NULL | ");
+  EXPECT_EQ(load_error(engine_, "default", nullptr), "2 loaded 'loaded' is NULL | ");
   EXPECT_EQ(gimbal_generate(nullptr, "a", 1, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr),
             GIMBAL_ERROR_USAGE);
   EXPECT_EQ(gimbal_chat(sequence_, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr),

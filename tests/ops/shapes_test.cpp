@@ -365,6 +365,7 @@ const std::vector<Try>& tensor_tries() {
       {OpKind::Conv, {f({8, 8, 6, 2}), f({3, 3, 6, 4})}, {}, "for each group", window(2, 6)},
       {OpKind::Conv, {f({8, 8, 6, 2}), f({3, 3, 3, 4})}, {}, "does not fit", window(2, 0)},
       {OpKind::Resample, {Shape(H, {5, 3}), i({2, 7}), f({2, 7})}, Shape(H, {7, 3})},
+      {OpKind::Resample, {f({5}), i({2, 7}), f({2, 7})}, f({7})},
       {OpKind::Resample, {f({5, 3}), i({2, 7}), f({2, 6})}, {}, "[taps, m]"},
       {OpKind::Random, {Shape(U, {4})}, f({9}), "", with({0, int64_t(F), 9})},
       {OpKind::Random, {Shape(U, {4})}, {}, "are floats", with({0, int64_t(I), 9})},

@@ -125,6 +125,169 @@ TEST(DraftPolicy, EstimatesWhatWasNotMeasured) {
   EXPECT_DOUBLE_EQ(l.costs().cost(6), 5);
 }
 
+// Of a number of rows: the first time may be slow for other reasons, the second one can only lower it, and
+// each later one moves the mean, of eight at most, by no more than the mean itself.
+TEST(DraftPolicy, CostsAreMeansThatSingleTimesHardlyMove) {
+  DraftCosts costs;
+  const auto after = [&](double seconds, int rows = 1) {
+    costs.took({rows, 1, 0, seconds, 0});
+    return costs.cost(rows);
+  };
+  EXPECT_DOUBLE_EQ(after(10), 10);
+  EXPECT_DOUBLE_EQ(after(4), 4) << "the lower one of two";
+  EXPECT_DOUBLE_EQ(after(7), 5) << "a third of the way";
+  EXPECT_DOUBLE_EQ(after(1000), 6.25) << "a quarter of the way to twice as much";
+  for (double expected = 6.25, n = 5; n < 20; n++) {
+    expected += (2 - expected) / std::min(n, 8.0);
+    EXPECT_DOUBLE_EQ(after(2), expected) << n;
+  }
+  DraftCosts slower;
+  slower.took({1, 1, 0, 4, 0}), slower.took({1, 1, 0, 9, 0});
+  EXPECT_DOUBLE_EQ(slower.cost(1), 4);
+  // Steps of no rows, and of more than are recorded, change nothing.
+  slower.took({0, 1, 0, 1, 0}), slower.took({DraftCosts::kRows + 1, 1, 0, 1, 0});
+  EXPECT_DOUBLE_EQ(slower.cost(1), 4);
+  EXPECT_DOUBLE_EQ(slower.cost(DraftCosts::kRows + 1), 4.0 * (DraftCosts::kRows + 1));
+  EXPECT_DOUBLE_EQ(slower.cost(0), 4) << "as one row";
+  slower.took({DraftCosts::kRows, 1, 0, 8, 0});
+  EXPECT_DOUBLE_EQ(slower.cost(DraftCosts::kRows), 8);
+  EXPECT_DOUBLE_EQ(slower.cost(2), 4 + 4.0 / (DraftCosts::kRows - 1));
+}
+
+TEST(DraftPolicy, CostsBeyondTheMeasuredRows) {
+  DraftCosts falling;  // more rows were faster: no gain is expected of still more
+  falling.took({2, 1, 0, 6, 0}), falling.took({4, 1, 0, 5, 0});
+  EXPECT_DOUBLE_EQ(falling.cost(8), 5);
+  EXPECT_DOUBLE_EQ(falling.cost(1), 6) << "fewer than were measured";
+  DraftCosts steep;  // at most as if rows came one by one
+  steep.took({3, 1, 0, 3, 0}), steep.took({4, 1, 0, 8, 0});
+  EXPECT_DOUBLE_EQ(steep.cost(5), 10);
+  EXPECT_DOUBLE_EQ(steep.cost(8), 16);
+}
+
+// A guess for every token is free below 2 in 1000 of a plain step, all kMaxDrafts of them together.
+TEST(DraftPolicy, TheTimeOfAGuess) {
+  const double most = 0.002 / kMaxDrafts;
+  const auto free_after = [](std::initializer_list<DraftCosts::Step> steps) {
+    DraftCosts costs;
+    costs.took({1, 1, 0, 1, 0});
+    EXPECT_FALSE(costs.guesses_are_known());
+    for (DraftCosts::Step s : steps) s.rows = 0, costs.took(s);
+    EXPECT_TRUE(costs.guesses_are_known());
+    return costs.guesses_are_free();
+  };
+  const auto guesses = [](int drafted, double seconds) {
+    return DraftCosts::Step{.drafted = drafted, .drafting = seconds};
+  };
+  EXPECT_TRUE(free_after({guesses(10, most * 9)}));
+  EXPECT_FALSE(free_after({guesses(10, most * 11)}));
+  EXPECT_TRUE(free_after({guesses(0, most * 0.9)})) << "none was drafted: the time of one";
+  EXPECT_FALSE(free_after({guesses(0, most * 1.1)}));
+  // A later time counts an eighth, and as four times the mean at most.
+  EXPECT_TRUE(free_after({guesses(1, most * 0.7), guesses(1, 100)}));
+  EXPECT_FALSE(free_after({guesses(1, most * 0.75), guesses(1, 100)}));
+  EXPECT_TRUE(free_after({guesses(1, most * 1.1), guesses(1, 1e-12)}));
+  EXPECT_FALSE(free_after({guesses(1, most * 1.2), guesses(1, 1e-12)}));
+}
+
+// Costs of one row for any number of them, and guesses that are right.
+DraftPolicy sure_of(double seconds, int texts = 1) {
+  DraftPolicy l;
+  for (int i = 0; i < 3; i++) l.costs().took({texts, texts, 0, seconds, 0, texts});
+  for (int rows = 1; rows <= DraftCosts::kRows; rows++)
+    for (int i = 0; i < 3; i++) l.costs().took({rows, texts, 0, seconds, 0, texts});
+  l.compared(100, 100);
+  return l;
+}
+
+TEST(DraftPolicy, DraftsAreBoundedByRoomTextsAndRowsToRepeat) {
+  DraftPolicy two;  // rows were measured
+  for (int rows : {1, 1, 1, 2, 2, 2}) two.costs().took({rows, rows, rows - 1, 1, 0});
+  two.compared(10000, 10000);
+  EXPECT_EQ(two.next(15, {}), 3) << "four rows: twice as many as were measured";
+  EXPECT_EQ(sure_of(1).next(15, {}), 15);
+  EXPECT_EQ(sure_of(1).next(4, {}), 4);
+  EXPECT_EQ(sure_of(1).next(4, {.rows = kMaxDrafts}), 4);
+  EXPECT_EQ(sure_of(1).next(4, {.rows = kMaxDrafts + 1}), 0) << "too many rows to compute again";
+  EXPECT_EQ(sure_of(1, 2).next(4, {.rows = 1, .texts = 1, .tokens = 1}), 4);
+  EXPECT_EQ(sure_of(1, 3).next(4, {.rows = 2, .texts = 2, .tokens = 2}), 0) << "three texts";
+}
+
+// A gain must be above what times vary by: three in a hundred, for each text.
+TEST(DraftPolicy, SmallGainsAreNone) {
+  // The second of two texts, where the first one has a draft: 3 tokens from 3 rows, or 4 from 4.
+  const auto drafts = [](double four_rows) {
+    DraftPolicy l;
+    for (int i = 0; i < 3; i++) l.costs().took({2, 2, 0, 1, 0, 2});
+    l.costs().took({3, 2, 0, 1, 0, 2});
+    l.costs().took({4, 2, 0, four_rows, 0, 2});
+    l.compared(10000, 10000);
+    return l.next(1, {.rows = 2, .texts = 1, .drafts = 1, .tokens = 2});
+  };
+  const double most = 4 / (1.06 * 3);
+  EXPECT_EQ(drafts(most - 0.001), 1);
+  EXPECT_EQ(drafts(most + 0.001), 0);
+}
+
+// Rows come one by one, and nine of ten guesses are right: drafts never pay, and are tried where the account
+// of 1.5 steps allows it. The length that was tried least recently is next, the shortest of those never
+// tried.
+TEST(DraftPolicy, TrialsOfLengthsThatAreNotKnown) {
+  DraftPolicy l;
+  l.costs().took({0, 1, 0, 0, 0.001});  // a guess before any step: nothing to compare its time with
+  for (int i = 0; i < 3; i++) l.costs().took({1, 1, 0, 1, 0});
+  l.costs().took({16, 16, 15, 16, 0});
+  l.compared(10000, 9000);
+  EXPECT_NEAR(l.acceptance(), 0.9, 1e-9);
+  std::vector<int> tried;
+  for (int i = 0; i < 4; i++) {
+    tried.push_back(l.next(15, {}));
+    const int rows = 1 + tried.back();
+    l.costs().took({rows, rows, tried.back(), double(rows), 0});
+  }
+  EXPECT_EQ(tried, (std::vector<int>{1, 3, 1, 3})) << "seven drafts may lose too much";
+}
+
+// Half of the guesses are expected to be right, and none is: each trial costs a step of the account.
+TEST(DraftPolicy, TrialsEndWithTheAccount) {
+  DraftPolicy l;
+  for (int i = 0; i < 3; i++) l.costs().took({1, 1, 0, 1, 0});
+  l.costs().took({16, 16, 15, 16, 0});
+  std::vector<int> tried;
+  for (int i = 0; i < 4; i++) {
+    tried.push_back(l.next(15, {}));
+    const int rows = 1 + tried.back();
+    l.costs().took({rows, 1, tried.back(), double(rows), 0});
+  }
+  EXPECT_EQ(tried, (std::vector<int>{1, 1, 0, 0}));
+}
+
+// A draft of another text is no debt of this one.
+TEST(DraftPolicy, DraftsOfOthersAreNoDebt) {
+  DraftPolicy l;
+  for (int i = 0; i < 3; i++) l.costs().took({2, 2, 0, 1, 0, 2});
+  for (int rows : {3, 4}) l.costs().took({rows, 6, rows - 2, 2.9, 0, 2});
+  l.compared(10000, 10000);
+  EXPECT_EQ(l.next(1, {.rows = 2, .texts = 1, .drafts = 1, .tokens = 2}), 1);
+}
+
+TEST(DraftPolicy, ExpectedTokensAreAGeometricSeries) {
+  DraftPolicy l;
+  EXPECT_DOUBLE_EQ(l.acceptance(), 0.5);
+  EXPECT_DOUBLE_EQ(l.expected(0), 1);
+  EXPECT_DOUBLE_EQ(l.expected(3), 1.875);
+  l.compared(0, 0);
+  l.compared(-1, 0);
+  EXPECT_DOUBLE_EQ(l.acceptance(), 0.5) << "nothing was compared";
+  l.compared(1, 1);
+  EXPECT_DOUBLE_EQ(l.acceptance(), (0.5 * 0.97 + 1) / (0.97 + 1));
+  l.compared(2, 0);
+  const double old = 0.97 * 0.97;
+  EXPECT_DOUBLE_EQ(l.acceptance(), (0.5 * 0.97 + 1) * old / ((0.97 + 1) * old + 2));
+  l.compared(10000, 10000);
+  EXPECT_DOUBLE_EQ(l.expected(7), 8) << "all are right";
+}
+
 TEST(DraftPolicy, NothingIsDraftedBeforeAStepIsKnownNorWithoutRoom) {
   DraftPolicy l;
   for (int i = 0; i < 3; i++) {
