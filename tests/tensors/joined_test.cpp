@@ -178,6 +178,20 @@ TEST(Joined, PlanAndReasonsTellWhereResultsGo) {
           "its result goes to memory: it is a result of the function", ""}));
 }
 
+TEST(Joined, ATransposedReaderNeedsTheWhole) {
+  auto q = open_queue("cpu");
+  ASSERT_TRUE(q);
+  const auto f = [](std::span<const Tensor> in) { return std::vector{(in[0] * 2).t() + 1}; };
+  auto recorded = record(*q, {{DType::F32, {70, 70}}}, f);
+  ASSERT_TRUE(recorded) << recorded.error().message;
+  ASSERT_EQ(reasons(*recorded)[0],
+            "its result goes to memory: operation 1 reads it in another order, or a part of it");
+  const std::vector<Tensor> in = {Generator(1, *q).normal({70, 70})};
+  auto y = recorded->run(in);
+  ASSERT_TRUE(y) << y.error().message;
+  EXPECT_EQ(bits((*y)[0]) == bits(f(in)[0]), true);
+}
+
 // A result in memory must not lie where an operand of the same part is still read, which takes half as much
 // per element.
 TEST(Joined, ResultsInMemoryDoNotOverwriteWhatLaterPartsRead) {
