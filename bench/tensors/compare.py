@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Speed of tensors beside NumPy, in one process and in turn: rounds of both, the median of the ratios.
 
-    PYTHONPATH=build/release/python python3 bench/tensors/compare.py [--threads N] [--rounds N] [--small] [--json]
+    PYTHONPATH=build/release/python python3 bench/tensors/compare.py [--threads N] [--rounds N] [--only TEXT] [--small] [--json]
 
 NumPy's products are those of its BLAS (numpy.show_config() names it). OPENBLAS_CORETYPE pins an older OpenBLAS to another
 core: unset it, and the output says which core it took. A ratio above 1: gimbal is faster. Both use `--threads` threads for
@@ -17,6 +17,7 @@ import time
 arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 arguments.add_argument("--threads", type=int, default=1)
 arguments.add_argument("--rounds", type=int, default=7)
+arguments.add_argument("--only", default="", help="the works whose names contain this")
 arguments.add_argument("--small", action="store_true", help="small sizes, to try the script")
 arguments.add_argument("--json", action="store_true")
 options = arguments.parse_args()
@@ -77,6 +78,8 @@ def main():
     queue = gb.open_queue("cpu", threads=options.threads)
     with gb.device(queue):
         for name, ours, theirs in works(*((1 << 14, 128) if options.small else (1 << 24, 1024))):
+            if options.only not in name:
+                continue
             rounds = [(seconds(ours), seconds(theirs)) for _ in range(options.rounds)]
             results.append({"work": name, "seconds": statistics.median(r[0] for r in rounds), "other_seconds": statistics.median(r[1] for r in rounds),
                             "ratio": statistics.median(r[1] / r[0] for r in rounds)})

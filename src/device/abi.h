@@ -16,7 +16,7 @@ extern "C" {
 #define GIMBAL_MAX_RANK 8
 #define GIMBAL_MAX_INPUTS 8
 #define GIMBAL_MAX_OUTPUTS 2
-
+#define GIMBAL_LOCAL 0xffffffffu /* a slot: no memory (GIMBAL_BY_ELEMENT); offset is the value's number */
 typedef enum GIMBAL_ANY_INT {
   GIMBAL_OK,
   GIMBAL_UNSUPPORTED,
@@ -106,13 +106,13 @@ typedef struct gimbal_limit {
   int64_t min, max; /* both inclusive */
 } gimbal_limit;
 
-/* Bits of gimbal_kernel_info.params. */
+/* Bits of gimbal_kernel_info.params. The last: the device can compute this op part by part together with its
+   neighbours, so that a dense value that only they use needs no memory (GIMBAL_LOCAL, program/join.h). */
 #define GIMBAL_PARAM_I(n) (1u << (n))
 #define GIMBAL_PARAM_F(n) (1u << (16 + (n)))
-
-/* One row of a backend's kernel table: everything that the kernel can compute. A host uses a row only for ops
-   that it claims completely, so an op may get new optional inputs and parameters without harm to older
-   kernels. For the same reason, fields that later versions append can only widen a claim. */
+#define GIMBAL_BY_ELEMENT (1u << 31)
+/* A row of a backend's kernel table: all that the kernel can compute. A host uses it only for ops that it
+   claims completely: ops may get new inputs and parameters. Fields of later versions only widen claims. */
 typedef struct gimbal_kernel_info {
   uint32_t struct_size;
   uint32_t needs;   /* bits of gimbal_device_info.features that must be set */

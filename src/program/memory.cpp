@@ -1,3 +1,4 @@
+#include "program/join.h"
 #include "program/passes.h"
 
 #include <algorithm>
@@ -48,9 +49,8 @@ std::optional<uint64_t> place_slot(Program& p, std::span<Lifetime> lives, Slot s
   return begin + total;
 }
 
-}  // namespace
-
-Status plan_work(Program& p, uint64_t alignment, Kept keep, std::span<const PassedValue> passed) {
+Status plan(Program& p, uint64_t alignment, Kept keep, std::span<const PassedValue> passed,
+            std::span<const OpRange> together) {
   std::vector<Lifetime> lives;
   std::vector<int> index(p.values.size(), -1);
   std::optional<uint16_t> failed;
@@ -67,14 +67,17 @@ Status plan_work(Program& p, uint64_t alignment, Kept keep, std::span<const Pass
   for (const PassedValue& v : passed) use(v.value, v.op);
   for (size_t i = 0; i < p.ops.size(); i++) {
     const gimbal_op& op = p.ops[i];
+    const OpRange when = together.empty() ? OpRange{i, i + 1} : together[i];
     for (uint16_t out : outputs_of(op)) {
       const uint16_t root = p.info[out].root;  // itself, unless an op writes through a view
-      if (p.values[root].slot == uint32_t(Slot::Work) || index[root] >= 0) use(root, i);
+      if (p.values[root].slot == uint32_t(Slot::Work) || index[root] >= 0)
+        use(root, when.begin), use(root, when.end - 1);
     }
     const bool kept = keep == Kept::ProductInputs ? feeds_product(op)
                                                   : OpKind(op.kind) == OpKind::MatMul && of_one_row(p, op);
     for (uint16_t in : inputs_of(op))
-      if (const uint16_t root = p.info[in].root; index[root] >= 0) use(root, kept ? p.ops.size() : i);
+      if (const uint16_t root = p.info[in].root; index[root] >= 0)
+        use(root, when.begin), use(root, kept ? p.ops.size() : when.end - 1);
   }
   for (const Slot slot : {Slot::Work, Slot::Step, Slot::Output}) {
     if (failed) return too_large(p, *failed);
@@ -91,6 +94,15 @@ Status plan_work(Program& p, uint64_t alignment, Kept keep, std::span<const Pass
       p.values[v].slot = p.values[p.info[v].root].slot;
     }
   return Done{};
+}
+
+}  // namespace
+
+Status plan_work(Program& p, uint64_t alignment, Kept keep, std::span<const PassedValue> passed) {
+  return plan(p, alignment, keep, passed, {});
+}
+Status plan_work(Program& p, uint64_t alignment, const Joined& joined) {
+  return plan(p, alignment, Kept::Needed, {}, joined.together);
 }
 
 }  // namespace gimbal

@@ -204,6 +204,7 @@ Result<std::vector<RecordedOperation>> Recorded::explain(std::span<const Tensor>
     RecordedOperation o{gimbal::info(gimbal::OpKind(op.kind)).name,  q.device().kernel(op.kernel).name,
                         gimbal::why_chosen(p.choices[i], q.kernels), {},
                         form_of(p.program.values[op.out[0]]),        {}};
+    if (!p.joined[i].empty()) o.why += "; " + p.joined[i];
     for (uint16_t in : gimbal::inputs_of(op)) o.inputs.push_back(form_of(p.program.values[in]));
     for (const gimbal::Rejected& r : gimbal::rejections(p.program, op, q.device(), q.kernels)) {
       auto same = std::find_if(o.rejected.begin(), o.rejected.end(),

@@ -188,14 +188,16 @@ gimbal::Result<std::shared_ptr<RecordedProgram>> Recording::finish(std::vector<A
     const size_t slot = memories_[places_[v].memory].slot;
     program_.values[v].slot = uint32_t(slot == SIZE_MAX ? size_t(gimbal::Slot::Work) : gimbal::kSlots + slot);
   }
-  if (auto ok = gimbal::plan_work(program_, gimbal::kAlignment); !ok) return ok.error();
+  auto choices = gimbal::assign_kernels(program_, queue_->device(), queue_->kernels);
+  if (!choices) return choices.error();
+  done->choices = std::move(*choices);
+  gimbal::Joined joined = gimbal::join_by_element(program_, queue_->device());
+  if (auto ok = gimbal::plan_work(program_, gimbal::kAlignment, joined); !ok) return ok.error();
+  done->joined = std::move(joined.why);
   for (size_t v = 0; v < program_.values.size(); v++) {
     const uint16_t root = program_.info[v].root;
     if (root != v) program_.values[v].offset = program_.values[root].offset + places_[v].offset;
   }
-  auto choices = gimbal::assign_kernels(program_, queue_->device(), queue_->kernels);
-  if (!choices) return choices.error();
-  done->choices = std::move(*choices);
   if (!program_.ops.empty()) {
     auto executable = queue_->device().compile(program_.view());
     if (!executable) return executable.error();

@@ -41,6 +41,7 @@ struct RecordedProgram {
   std::vector<Argument> arguments;
   gimbal::Program program;
   std::vector<gimbal::Choice> choices;
+  std::vector<std::string> joined;        // of ops by element: where the result goes, and why
   mutable gimbal::Executable executable;  // empty without operations; used with the queue locked
   std::vector<BoundMemory> bound;         // slots from kSlots on
   std::vector<Output> outputs;

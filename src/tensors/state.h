@@ -19,7 +19,7 @@
 #include "ops/maps.h"
 #include "ops/op_def.h"
 #include "ops/reductions.h"
-#include "program/passes.h"
+#include "program/join.h"
 #include "program/place.h"
 #include "program/receipt.h"
 #include "tensor/quant_encode.h"

@@ -89,6 +89,7 @@ CpuKernel kernel_of(const CpuRow& r, uint32_t needs) {
   gimbal_kernel_info k =
       is_tensor_op(op) ? tensor_claims(c.name, op, DType(c.format)) : claims(c.name, op, formats_of(c));
   k.rank = c.rank, k.needs = needs;
+  if (is_tensor_op(op) && r.by_row) k.params |= GIMBAL_BY_ELEMENT;
   if (op == OpKind::MatMul || op == OpKind::ExpertMatMul) k.in[1] = claim_of(set_of(DType(c.x)));
   if (c.rows == CpuRows::Few) limit(k, kFewSizes);
   if (c.rows == CpuRows::Prompts) limit(k, kPromptSizes);

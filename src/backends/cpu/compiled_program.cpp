@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/tensors/grain.h"
 #include "ops/op_def.h"
 
 namespace gimbal::cpu {
@@ -40,12 +41,52 @@ CompiledProgram::CompiledProgram(const gimbal_program& p, const CpuKernel* table
       const bool inputs_kept = ops_[group.begin].kernel->item_outputs && one_op &&
                                !overwritten_later(p, schedule_.order[group.begin]);
       groups_.push_back({level, rows_at_once, inputs_kept, 1, false});
+      if (group.parts) place_parts(group);
     }
   levels_ = std::make_unique<LevelState[]>(schedule_.levels.size());
   ranges_ = std::make_unique<Range[]>(schedule_.groups.size() * size_t(threads_));
   in_flight_ = std::make_unique<InFlight[]>(size_t(threads_));
-  for (const gimbal_value& v : values_) memory_.resize(std::max<size_t>(memory_.size(), v.slot + 1));
+  for (const gimbal_value& v : values_)
+    if (v.slot != GIMBAL_LOCAL) memory_.resize(std::max<size_t>(memory_.size(), v.slot + 1));
   plan_scratch();
+  if (part_bytes_) parts_.reset(new_buffer(part_bytes_ * size_t(threads_)));
+}
+
+// A place in the worker's memory for each value of the group that has none elsewhere, from the op that writes
+// it to the last that reads it. An op's output has another place than its inputs.
+void CompiledProgram::place_parts(Group group) {
+  struct Room {
+    uint64_t value;
+    uint32_t last_use;
+    size_t begin, bytes;
+  };
+  std::vector<Room> rooms;
+  const auto last_use = [&](uint64_t value) {
+    uint32_t last = group.begin;
+    for (uint32_t i = group.begin; i < group.end; i++)
+      for (int k = 0; k < ops_[i].task.op->inputs; k++)
+        if (ops_[i].task.in[k]->slot == GIMBAL_LOCAL && ops_[i].task.in[k]->offset == value) last = i;
+    return last;
+  };
+  for (uint32_t i = group.begin; i < group.end; i++) {
+    Op& o = ops_[i];
+    const auto add = [&](int operand, const gimbal_value& v) {
+      if (v.slot != GIMBAL_LOCAL) return;
+      const size_t element = info(DType(v.dtype)).bytes, bytes = size_t(kGrain) * element;
+      auto room = std::find_if(rooms.begin(), rooms.end(), [&](const Room& r) {
+        return operand < 0 ? r.last_use < i && r.bytes >= bytes : r.value == v.offset && r.last_use >= i;
+      });
+      if (room == rooms.end()) {
+        room = rooms.insert(
+            rooms.end(), {v.offset, 0, rooms.empty() ? 0 : rooms.back().begin + rooms.back().bytes, bytes});
+        part_bytes_ = std::max(part_bytes_, room->begin + bytes);
+      }
+      if (operand < 0) room->value = v.offset, room->last_use = last_use(v.offset);
+      o.parts.push_back({operand, element, room->begin});
+    };
+    for (int k = 0; k < o.task.op->inputs; k++) add(k, *o.task.in[k]);
+    add(-1, *o.task.out);
+  }
 }
 
 // Ops of a level have scratch memory of their own; levels share it.
@@ -70,7 +111,7 @@ void CompiledProgram::run(gimbal_buffer* const* slots, size_t n, gimbal_step ste
     for (Op& o : ops_) o.task.scratch = scratch->data + o.scratch;
   }
   const size_t first = plan_step(step);
-  compute_alone(0, first);
+  compute_alone(0, first, 0);
   if (first == schedule_.levels.size()) return;
   level_.set(uint32_t(first));
   pool.run([this, &pool](int worker) { work(pool, worker); });
@@ -90,7 +131,9 @@ void CompiledProgram::bind(gimbal_buffer* const* slots, size_t n) {
     memory_[s] = now;
   }
   if (!moved) return;
-  auto at = [&](const gimbal_value& v) { return memory_[v.slot] ? memory_[v.slot] + v.offset : nullptr; };
+  auto at = [&](const gimbal_value& v) {
+    return v.slot != GIMBAL_LOCAL && memory_[v.slot] ? memory_[v.slot] + v.offset : nullptr;
+  };
   for (Op& o : ops_) {
     o.task.y = at(*o.task.out);
     for (int i = 0; i < o.task.op->inputs; i++) o.task.x[i] = at(*o.task.in[i]);
@@ -159,12 +202,13 @@ void CompiledProgram::work(ThreadPool& pool, int worker) {
 void CompiledProgram::compute_level(size_t level, int worker) {
   for (int i = 0; i < threads_; i++)
     for (uint32_t g = schedule_.levels[level].begin; g < schedule_.levels[level].end; g++)
-      compute_range(g * size_t(threads_) + size_t((worker + i) % threads_), in_flight_[size_t(worker)]);
+      compute_range(g * size_t(threads_) + size_t((worker + i) % threads_), worker);
 }
 
 // Chunks are claimed one after the other, so an interrupted worker does not delay the others. They get
 // smaller towards the end, so the wait for the last one is short.
-void CompiledProgram::compute_range(size_t index, InFlight& own) {
+void CompiledProgram::compute_range(size_t index, int worker) {
+  InFlight& own = in_flight_[size_t(worker)];
   Range& range = ranges_[index];
   const GroupState& group = groups_[group_of(index)];
   for (int64_t at = range.next.load(std::memory_order_relaxed); at < range.rounds;) {
@@ -176,17 +220,17 @@ void CompiledProgram::compute_range(size_t index, InFlight& own) {
     if (group.in_flight) {
       const Chunk chunk{index, at, rounds};
       own.begin(chunk);
-      compute_in_flight(own, chunk);
+      compute_in_flight(own, chunk, worker);
     } else {
-      compute_items(uint32_t(group_of(index)), range.begin + at, range.begin + at + rounds);
-      finish_items(group.level, rounds);
+      compute_items(uint32_t(group_of(index)), range.begin + at, range.begin + at + rounds, worker);
+      finish_items(group.level, rounds, worker);
     }
     at = range.next.load(std::memory_order_relaxed);
   }
 }
 
 // Computes in scratch memory and copies the result to its place, unless another worker was first.
-void CompiledProgram::compute_in_flight(InFlight& owner, const Chunk& chunk) {
+void CompiledProgram::compute_in_flight(InFlight& owner, const Chunk& chunk, int worker) {
   struct Stream {
     int64_t begin, items;
     alignas(64) float values[16 * InFlight::kMaxRounds];
@@ -216,7 +260,7 @@ void CompiledProgram::compute_in_flight(InFlight& owner, const Chunk& chunk) {
     if (s->items) std::memcpy(op.task.y + at * int64_t(sizeof(float)), s->values, size_t(n) * sizeof(float));
   }
   if (first.begin == 0) op.runs++;
-  finish_items(groups_[group].level, first.items + second.items);
+  finish_items(groups_[group].level, first.items + second.items, worker);
 }
 
 // A worker that the system preempts in the middle of a chunk keeps it for milliseconds, dozens of levels.
@@ -224,27 +268,28 @@ void CompiledProgram::recompute_in_flight(size_t level, int worker) {
   for (int i = 1; i < threads_; i++) {
     InFlight& other = in_flight_[size_t((worker + i) % threads_)];
     const auto chunk = other.chunk();
-    if (chunk && groups_[group_of(chunk->range)].level == level) compute_in_flight(other, *chunk);
+    if (chunk && groups_[group_of(chunk->range)].level == level) compute_in_flight(other, *chunk, worker);
   }
 }
 
 // The worker that stores the last value of a level computes the following small levels, while the others wait
 // anyway, and opens the next parallel one.
-void CompiledProgram::finish_items(size_t level, int64_t items) {
+void CompiledProgram::finish_items(size_t level, int64_t items, int worker) {
   if (levels_[level].items_left.fetch_sub(items, std::memory_order_acq_rel) != items) return;
   const size_t next = next_parallel(level + 1);
-  compute_alone(level + 1, next);
+  compute_alone(level + 1, next, worker);
   level_.set(uint32_t(next));
 }
 
-void CompiledProgram::compute_alone(size_t begin, size_t end) {
+void CompiledProgram::compute_alone(size_t begin, size_t end, int worker) {
   for (size_t l = begin; l < end; l++)
     for (uint32_t g = schedule_.levels[l].begin; g < schedule_.levels[l].end; g++)
-      compute_items(g, 0, ops_[schedule_.groups[g].begin].work.items);
+      compute_items(g, 0, ops_[schedule_.groups[g].begin].work.items, worker);
 }
 
-void CompiledProgram::compute_items(uint32_t g, int64_t begin, int64_t end) {
+void CompiledProgram::compute_items(uint32_t g, int64_t begin, int64_t end, int worker) {
   const Group group = schedule_.groups[g];
+  if (group.parts) return compute_parts(group, begin, end, worker);
   for (int64_t at = begin; at < end;) {
     const int64_t next = end - at > groups_[g].rows_at_once ? at + groups_[g].rows_at_once : end;
     for (uint32_t i = group.begin; i < group.end; i++) {
@@ -253,6 +298,23 @@ void CompiledProgram::compute_items(uint32_t g, int64_t begin, int64_t end) {
     }
     at = next;
   }
+}
+
+// Part after part: the values between the ops stay in the worker's cache.
+void CompiledProgram::compute_parts(Group group, int64_t begin, int64_t end, int worker) {
+  unsigned char* const own = parts_->data + part_bytes_ * size_t(worker);
+  for (int64_t at = begin; at < end; at++)
+    for (uint32_t i = group.begin; i < group.end; i++) {
+      CpuTask task = ops_[i].task;
+      for (const Part& part : ops_[i].parts) {  // part `at` begins at `place`, so the value begins before it
+        const uintptr_t value = uintptr_t(own + part.place) - uintptr_t(at * kGrain) * part.element;
+        auto* const memory = reinterpret_cast<unsigned char*>(value);
+        if (part.operand < 0) task.y = memory;
+        else task.x[part.operand] = memory;
+      }
+      ops_[i].kernel->launch(task, at, at + 1);
+      if (at == 0) ops_[i].runs++;
+    }
 }
 
 }  // namespace gimbal::cpu

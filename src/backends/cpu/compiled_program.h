@@ -3,6 +3,7 @@
 // The terms of this backend's scheduling:
 //   work item  an independent piece of an op: a row, a tile of 16 outputs, a head (CpuWork)
 //   group      fused ops: one op, or ops by row that a worker computes one after the other for each row
+//   part       the elements of one work item, of a value between ops by element that has no memory
 //   level      groups that share no memory which one of them writes; workers synchronize between levels
 //   range      the neighbouring items of a group with which a worker begins before it helps the others
 //   round      one item of a range; or, read in two streams, an item of its first and one of its second half
@@ -11,6 +12,7 @@
 //   straggler  a worker that still computes a chunk which other workers have completed in its place
 //
 // No access here is a data race, by the letter of C++:
+// * Parts: a value without memory is in memory of the worker that computes the part.
 // * Levels: a level reads only values written before the step, or by an earlier level. A worker that has
 //   stored values subtracts their items from LevelState::items_left (acquire and release). So the worker that
 //   subtracts the last one sees all values. It sets level_, which every worker reads before it computes the
@@ -57,13 +59,18 @@ class CompiledProgram {
   void run_counts(uint64_t* counts, size_t n_ops) const;
 
  private:
+  struct Part {   // of a value without memory, in the worker's own
+    int operand;  // an input; -1: the output
+    size_t element, place;
+  };
   struct Op {
     CpuTask task;
     const CpuKernel* kernel;
-    const gimbal_value* rows;  // its extent defines the number of rows
-    CpuWork work;              // of this step
-    uint64_t runs = 0;         // incremented with the op's first item
-    size_t scratch = 0;        // where its scratch memory begins
+    const gimbal_value* rows;      // its extent defines the number of rows
+    CpuWork work;                  // of this step
+    uint64_t runs = 0;             // incremented with the op's first item
+    size_t scratch = 0;            // where its scratch memory begins
+    std::vector<Part> parts = {};  // its operands without memory
   };
   struct GroupState {
     size_t level;
@@ -85,18 +92,20 @@ class CompiledProgram {
   };
 
   void plan_scratch();
+  void place_parts(Group);
   void bind(gimbal_buffer* const* slots, size_t n_slots);
   size_t plan_step(gimbal_step);
   void plan_ranges(uint32_t group);
   size_t next_parallel(size_t level) const;
   void work(ThreadPool&, int worker);
   void compute_level(size_t level, int worker);
-  void compute_range(size_t range, InFlight& own);
-  void compute_in_flight(InFlight&, const Chunk&);
+  void compute_range(size_t range, int worker);
+  void compute_in_flight(InFlight&, const Chunk&, int worker);
   void recompute_in_flight(size_t level, int worker);
-  void finish_items(size_t level, int64_t items);
-  void compute_alone(size_t begin, size_t end);
-  void compute_items(uint32_t group, int64_t begin, int64_t end);
+  void finish_items(size_t level, int64_t items, int worker);
+  void compute_alone(size_t begin, size_t end, int worker);
+  void compute_items(uint32_t group, int64_t begin, int64_t end, int worker);
+  void compute_parts(Group, int64_t begin, int64_t end, int worker);
   size_t group_of(size_t range) const { return range / size_t(threads_); }
 
   std::vector<gimbal_value> values_;
@@ -113,6 +122,9 @@ class CompiledProgram {
   Event level_;
   std::vector<unsigned char*> memory_;  // of the slots that ops_ are bound to
   size_t scratch_bytes_ = 0;            // of the level that needs most
+  // Values without memory: a part of each, for each worker.
+  size_t part_bytes_ = 0;
+  std::unique_ptr<gimbal_buffer, void (*)(gimbal_buffer*)> parts_{nullptr, delete_buffer};
 };
 
 }  // namespace gimbal::cpu

@@ -55,8 +55,8 @@ struct CpuKernelOf {
   Info info;  // first: of a CpuKernel, the engine's view
   CpuWork (*work)(const CpuTask&);
   void (*launch)(const CpuTask&, int64_t begin, int64_t end);
-  // Each work item is a row. Item r writes row r of the output (of a cache: the position given by the step
-  // data), and reads only row r of the inputs in OpDef::row_inputs. See schedule.h.
+  // Item r writes row r of the output (of a cache: the position of the step data), and reads only row r of
+  // the inputs in OpDef::row_inputs: schedule.h. Of ops on tensors: part r of the elements (tensors/grain.h).
   bool by_row = false;
   // With several rows: this many consecutive items are cheaper in one launch than in several.
   int32_t items_at_once = 1;

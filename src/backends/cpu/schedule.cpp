@@ -1,6 +1,7 @@
 #include "backends/cpu/schedule.h"
 
 #include <algorithm>
+#include <map>
 
 #include "ops/op_def.h"
 
@@ -30,7 +31,7 @@ ByteRange bytes_of(const gimbal_value& v) {
 
 bool overlap(const gimbal_value& a, const gimbal_value& b) {
   const ByteRange x = bytes_of(a), y = bytes_of(b);
-  return a.slot == b.slot && x.begin < y.end && y.begin < x.end;
+  return a.slot == b.slot && a.slot != GIMBAL_LOCAL && x.begin < y.end && y.begin < x.end;
 }
 
 // Row r of one lies where row r of the other does, so that different rows have nothing in common.
@@ -43,7 +44,7 @@ bool same_rows(const gimbal_value& a, const gimbal_value& b) {
 class Dependences {
  public:
   Dependences(const gimbal_program& p, const std::vector<uint32_t>& row_inputs)
-      : p_(p), row_inputs_(row_inputs) {}
+      : p_(p), row_inputs_(row_inputs), first_of_parts_(cpu::first_of_parts(p)) {}
 
   enum Kind {
     None,   // any order will do
@@ -66,8 +67,10 @@ class Dependences {
 
   bool by_row(size_t op) const { return row_inputs_[op] != 0; }
   bool single(size_t op) const { return by_row(op) && capacity(rows(op)) == 1; }
-  // They may be computed one after the other for every row.
+  uint32_t first_of_parts(size_t op) const { return first_of_parts_[op]; }
+  // They may be computed one after the other for every row, or must be for every part.
   bool same_group(size_t a, size_t b) const {
+    if (first_of_parts(a) == first_of_parts(b)) return true;
     return by_row(a) && by_row(b) && rows(a).extent == rows(b).extent &&
            capacity(rows(a)) == capacity(rows(b));
   }
@@ -83,6 +86,7 @@ class Dependences {
 
   const gimbal_program& p_;
   const std::vector<uint32_t>& row_inputs_;
+  const std::vector<uint32_t> first_of_parts_;
 };
 
 }  // namespace
@@ -95,6 +99,20 @@ const gimbal_value& value_of_rows(const gimbal_op& op, const gimbal_value* value
 
 int Schedule::shared_levels() const {
   return int(std::count_if(levels.begin(), levels.end(), [](const Level& l) { return !l.single; }));
+}
+
+std::vector<uint32_t> first_of_parts(const gimbal_program& p) {
+  std::vector<uint32_t> first(p.n_ops);
+  std::map<uint64_t, size_t> last_read;  // by the value's number
+  for (size_t op = 0; op < p.n_ops; op++)
+    for (int i = 0; i < p.ops[op].inputs; i++)
+      if (const gimbal_value& v = p.values[p.ops[op].in[i]]; v.slot == GIMBAL_LOCAL) last_read[v.offset] = op;
+  for (size_t op = 0, needed = 0; op < p.n_ops; op++) {  // needed: the last op that reads one of those so far
+    first[op] = op > 0 && needed >= op ? first[op - 1] : uint32_t(op);
+    const gimbal_value& out = p.values[p.ops[op].out[0]];
+    if (out.slot == GIMBAL_LOCAL) needed = std::max(needed, last_read[out.offset]);
+  }
+  return first;
 }
 
 bool overwritten_later(const gimbal_program& p, size_t op) {
@@ -111,15 +129,15 @@ Schedule make_schedule(const gimbal_program& p, const std::vector<uint32_t>& row
   // Every op goes into the first level that the ops before it allow.
   std::vector<size_t> level(p.n_ops), last(p.n_ops);  // last: the last level of the ops up to here
   size_t levels = 0;
-  for (size_t op = 0; op < p.n_ops; op++) {
+  for (size_t begin = 0, end; begin < p.n_ops; begin = end) {  // ops of parts have one level
     size_t first = 0;
-    for (size_t before = op; before-- > 0 && last[before] >= first;) {
-      const auto kind = dependences.between(before, op);
-      if (kind != Dependences::None) first = std::max(first, level[before] + (kind == Dependences::Whole));
-    }
-    level[op] = first;
+    for (end = begin; end < p.n_ops && dependences.first_of_parts(end) == begin; end++)
+      for (size_t before = begin; before-- > 0 && last[before] >= first;) {
+        const auto kind = dependences.between(before, end);
+        if (kind != Dependences::None) first = std::max(first, level[before] + (kind == Dependences::Whole));
+      }
     levels = std::max(levels, first + 1);
-    last[op] = levels - 1;
+    for (size_t op = begin; op < end; op++) level[op] = first, last[op] = levels - 1;
   }
 
   Schedule s;
@@ -138,7 +156,8 @@ Schedule make_schedule(const gimbal_program& p, const std::vector<uint32_t>& row
     for (const auto& group : groups) {
       const auto first = uint32_t(s.order.size());
       for (size_t op : group) s.order.push_back(uint32_t(op));
-      s.groups.push_back({first, uint32_t(s.order.size())});
+      s.groups.push_back(
+          {first, uint32_t(s.order.size()), group.size() > 1 && !dependences.by_row(group[0])});
     }
     s.levels.push_back(
         {begin, uint32_t(s.groups.size()), groups.size() == 1 && dependences.single(groups[0][0])});

@@ -13,8 +13,10 @@ namespace gimbal::cpu {
 
 // Fused ops: a single op, or row-wise ops that a worker computes one after the other for each row. The row
 // stays in its cache, without synchronization between the ops. All ops of a group compute the same rows.
+// Or ops by element, with values between them that have no memory: likewise, for each part (tensors/grain.h).
 struct Group {
   uint32_t begin, end;  // in Schedule::order
+  bool parts = false;   // ops by element
 };
 
 // Groups without write conflicts: their work items may be computed in any order.
@@ -35,6 +37,10 @@ struct Schedule {
 // only row r (bit i: in[i]); other inputs are read anywhere. A row-wise op writes row r of its output, or
 // anywhere in a cache.
 Schedule make_schedule(const gimbal_program&, const std::vector<uint32_t>& row_inputs);
+
+// Of each op the first one of its group by the values without memory (GIMBAL_LOCAL): ops from the one that
+// writes such a value to the last that reads it. Itself, if there is none.
+std::vector<uint32_t> first_of_parts(const gimbal_program&);
 
 // Whether a later op of the program overwrites an input of this op: a thread that still computes this op
 // while the others have continued might then read overwritten data.

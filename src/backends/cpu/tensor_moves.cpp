@@ -27,15 +27,20 @@ constexpr CpuRow row(const char* name, OpKind op, CpuWork (*work)(const CpuTask&
   return {{name, uint16_t(op), 0, uint8_t(DType::F32), 0, CpuRows::Any}, work, launch};
 }
 
+constexpr CpuRow by_element(CpuRow r) {
+  r.by_row = true;
+  return r;
+}
+
 constexpr CpuRow with_scratch(CpuRow r, int64_t (*scratch)(const CpuTask&)) {
   r.scratch = scratch;
   return r;
 }
 
 const CpuRow kTable[] = {
-    row("cpu.cast", OpKind::Cast, grains_of_output<2>, cast),
+    by_element(row("cpu.cast", OpKind::Cast, grains_of_output<2>, cast)),
     row("cpu.assign", OpKind::Assign, grains_of_output<2>, assign),
-    row("cpu.select", OpKind::Select, grains_of_output<2>, select),
+    by_element(row("cpu.select", OpKind::Select, grains_of_output<2>, select)),
     row("cpu.gather", OpKind::Gather, grains_of_output<4>, gather),
     row("cpu.scatter", OpKind::Scatter, lines_of_ids, scatter),
     row("cpu.check_ids", OpKind::CheckIds, one_item, check_ids),

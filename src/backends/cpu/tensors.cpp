@@ -34,6 +34,11 @@ constexpr CpuRow row(const char* name, OpKind op, DType as, CpuWork (*work)(cons
   return {{name, uint16_t(op), kRank, uint8_t(as), 0, CpuRows::Any}, work, launch};
 }
 
+constexpr CpuRow by_element(CpuRow r) {
+  r.by_row = true;
+  return r;
+}
+
 #define STR2(x) #x
 #define STR(x) STR2(x)
 #define NAME(text) "cpu." STR(CPU_VARIANT) "." text
@@ -42,8 +47,9 @@ constexpr CpuRow row(const char* name, OpKind op, DType as, CpuWork (*work)(cons
       row(NAME(name ".f64"), OpKind::op, DType::F64, work, function<double>)
 
 const CpuRow kTable[] = {
-    FLOATS("map", Map, grains_of_output<8>, map_as),
-    row(NAME("map.i64"), OpKind::Map, DType::I64, grains_of_output<4>, map_as<int64_t>),
+    by_element(row(NAME("map.f32"), OpKind::Map, DType::F32, grains_of_output<8>, map_as<float>)),
+    by_element(row(NAME("map.f64"), OpKind::Map, DType::F64, grains_of_output<8>, map_as<double>)),
+    by_element(row(NAME("map.i64"), OpKind::Map, DType::I64, grains_of_output<4>, map_as<int64_t>)),
     row(NAME("reduce.f32"), OpKind::Reduce, DType::F32, strips_or_outputs<float>, reduce_any<float>),
     row(NAME("reduce.f64"), OpKind::Reduce, DType::F64, strips_or_outputs<double>, reduce_any<double>),
     row(NAME("reduce.i64"), OpKind::Reduce, DType::I64, strips_or_outputs<int64_t>, reduce_any<int64_t>),

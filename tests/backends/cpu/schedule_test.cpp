@@ -188,6 +188,43 @@ TEST(Schedule, RandomProgramsKeepEveryDependenceAndNoWaitIsWasted) {
   EXPECT_LT(levels, ops * 4 / 5);
 }
 
+// x -> a -> b -> c, and d of x between them, which has memory: the ops from the first writer of a value
+// without memory to the last reader are one group, in their order, and wait for what any of them reads.
+TEST(Schedule, OpsAroundAValueWithoutMemoryAreOneGroup) {
+  TestProgram p;
+  const auto add_value = [&](uint32_t slot, uint64_t offset) {
+    gimbal_value v{};
+    v.slot = slot, v.offset = offset, v.rank = 1, v.bytes = 32;
+    for (int64_t& dim : v.dim) dim = 1;
+    v.dim[0] = 8;
+    p.values.push_back(v);
+    return uint16_t(p.values.size() - 1);
+  };
+  const auto add_op = [&](uint16_t in, uint16_t second, uint16_t out) {
+    gimbal_op op{};
+    op.kind = uint16_t(OpKind::Map), op.inputs = 2, op.in[0] = in, op.in[1] = second, op.outputs = 1,
+    op.out[0] = out;
+    p.ops.push_back(op);
+    p.row_inputs.push_back(0);
+  };
+  const uint16_t x = add_value(0, 0), e = add_value(0, 64), a = add_value(GIMBAL_LOCAL, 0),
+                 b = add_value(GIMBAL_LOCAL, 64), d = add_value(0, 128), c = add_value(0, 192),
+                 y = add_value(0, 256);
+  add_op(x, x, e);  // another op, which the last of the group reads
+  add_op(x, x, a), add_op(a, x, b), add_op(x, x, d), add_op(b, e, c);
+  add_op(c, d, y);
+  EXPECT_EQ(first_of_parts(p.view()), (std::vector<uint32_t>{0, 1, 1, 1, 1, 5}));
+  const Schedule s = make_schedule(p.view(), p.row_inputs);
+  EXPECT_EQ(s.order, (std::vector<uint32_t>{0, 1, 2, 3, 4, 5}));
+  ASSERT_EQ(s.groups.size(), 3u);
+  EXPECT_EQ(s.levels.size(), 3u);
+  EXPECT_EQ(s.groups[1].begin, 1u);
+  EXPECT_EQ(s.groups[1].end, 5u);
+  EXPECT_FALSE(s.groups[0].parts);
+  EXPECT_TRUE(s.groups[1].parts);
+  EXPECT_FALSE(s.groups[2].parts);
+}
+
 TEST(Schedule, TheCheckerSeesOtherFaults) {
   Random r{std::mt19937(12)};
   int changed = 0, seen = 0;

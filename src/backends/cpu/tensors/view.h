@@ -2,11 +2,11 @@
 // takes blocks of kBlock elements: so it needs no strided form of its own.
 #pragma once
 
+#include "backends/cpu/tensors/grain.h"
 #include "backends/cpu/tensors/number.h"
 
 constexpr int64_t kBlock =
     1024;  // elements that a kernel takes at once: the operands of a block stay in the L1 cache
-constexpr int64_t kGrain = 4096;  // elements of a work item
 
 struct View {
   unsigned char* base;
