@@ -165,18 +165,21 @@ def main():
 
     # Each feature alone: its commands are compiled, those of the others are not, and sources in absent/ take the place of the others' own.
     features, absent = feature_commands(), absent_sources()
+    implied_by = {"crossval": {"ffi"}}
     for feature in sorted(set(features) | set(absent.values())):
         folder, code, text = configure([f"-DGIMBAL_FEATURES={feature}"])
         judge(f"the feature {feature} alone", code, text, [])
         if code:
             continue
-        compiled = sources(folder)
+        compiled, there = sources(folder), {feature} | implied_by.get(feature, set())
+        if set(re.findall(rf"GIMBAL_FEATURES: {feature} implies (\w+)", text)) != there - {feature}:
+            wrong.append(f"the feature {feature} alone: what it implies is not said: {text[-2000:]}")
         for name, commands in features.items():
             for command in commands:
-                if (f"src/apps/commands/{command}.cpp" in compiled) != (name == feature):
-                    wrong.append(f"the feature {feature} alone: {command}.cpp of {name} is {'not ' if name == feature else ''}compiled")
+                if (f"src/apps/commands/{command}.cpp" in compiled) != (name in there):
+                    wrong.append(f"the feature {feature} alone: {command}.cpp of {name} is {'not ' if name in there else ''}compiled")
         for source, name in absent.items():
-            if (source in compiled) == (name == feature) or (source.replace("/absent/", "/") in compiled) != (name == feature):
+            if (source in compiled) == (name in there) or (source.replace("/absent/", "/") in compiled) != (name in there):
                 wrong.append(f"the feature {feature} alone: {source} and the source that it replaces")
     _, code, text = configure(["-DGIMBAL_FEATURES=none"])
     judge("no feature", code, text, [])
