@@ -69,6 +69,25 @@ TEST_F(BackendsCommandTest, ACppLibraryIsReported) {
             std::string::npos);
 }
 
+TEST_F(BackendsCommandTest, CapabilitiesHaveTheNamesOfTheRoadmap) {
+  const Json none = json_of(run({"backends", "--json"}));
+  expect_keys(none["capabilities"], {"cpu_native", "cuda", "cpp_ffi", "quantization_kernels"});
+  EXPECT_EQ(none["capabilities"]["cpu_native"], true);
+  EXPECT_EQ(none["capabilities"]["cpp_ffi"], false);
+  Json usable = Json::array();
+  for (const Json& k : none["kernels"]["names"])
+    if (k["capable"]) usable.push_back(k["name"]);
+  EXPECT_FALSE(usable.empty());
+  EXPECT_EQ(none["capabilities"]["quantization_kernels"], usable);
+  RunSetup s = setup();
+  s.environment["BITNET_CROSSVAL_LIBDIR"] =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "fake-llama/whole";
+  folder_.put("cuda", "hardware,device=Fake H100");
+  const Json there = json_of(gimbal({"backends", "--json"}, s))["capabilities"];
+  EXPECT_EQ(there["cpp_ffi"], true);
+  EXPECT_EQ(there["cuda"], true);
+}
+
 TEST_F(BackendsCommandTest, JsonHasEveryKey) {
   folder_.put("metal",
               "hardware,unified,device=Fake "
