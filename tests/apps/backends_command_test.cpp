@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "base/host_memory.h"
 #include "support/cli.h"
 #include "support/fake_plugins.h"
 
@@ -86,6 +87,35 @@ TEST_F(BackendsCommandTest, CapabilitiesHaveTheNamesOfTheRoadmap) {
   const Json there = json_of(gimbal({"backends", "--json"}, s))["capabilities"];
   EXPECT_EQ(there["cpp_ffi"], true);
   EXPECT_EQ(there["cuda"], true);
+}
+
+// The first value of a line of a file of /proc: "16384 kB" of "MemTotal:       16384 kB".
+std::string line_of(const char* file, const std::string& key) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(key)) return line.substr(line.find_first_not_of(" \t:", key.size()));
+  return "";
+}
+
+TEST_F(BackendsCommandTest, TheCpuHasTheValuesOfThisMachine) {
+  const Json d = of(json_of(run({"backends", "--json"})), "cpu")["devices"][0];
+  const uint64_t total = std::stoull(line_of("/proc/meminfo", "MemTotal")) * 1024,
+                 available = std::stoull(line_of("/proc/meminfo", "MemAvailable")) * 1024;
+  const HostMemory limits = host_memory();  // host_memory_test
+  if (limits.limited_by.empty()) {
+    EXPECT_EQ(d["memory_total"], total);
+    // Other programs take and give back memory meanwhile.
+    EXPECT_NEAR(d["memory_free"].get<double>(), double(available), 0.1 * double(total));
+  } else EXPECT_EQ(d["memory_total"], limits.total) << limits.limited_by;
+  const std::string name = line_of("/proc/cpuinfo", "model name");  // not on ARM
+#ifdef __x86_64__
+  ASSERT_NE(name, "");
+  EXPECT_EQ(d["name"], name);
+#endif
+  char line[200];
+  std::snprintf(line, sizeof line, "    [0] %s: %.2f GB (", d["name"].get<std::string>().c_str(),
+                d["memory_total"].get<double>() / 1e9);
+  EXPECT_SAYS(run({"backends"}).out, std::string("\u2713 CPU (cpu)\n") + line);
 }
 
 TEST_F(BackendsCommandTest, JsonHasEveryKey) {
