@@ -42,7 +42,7 @@ def main():
         for name in names:
             refused(feature, name, "--help")
     refused("model", "run", "-p", "Once")
-    refused("libraries", "run", STORIES, "-p", "Once", "--backend", "llama.cpp")
+    refused("ffi", "run", STORIES, "-p", "Once", "--backend", "llama.cpp")
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
             file.write("{}")

@@ -80,16 +80,17 @@ def main():
             out = subprocess.run([folder / "tokens", model, str(len(prompt)), str(NEW)], input=struct.pack(f"<{len(prompt)}i", *prompt),
                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
             tokens = list(struct.unpack(f"<{NEW}i", out[:4 * NEW]))
-            logits = struct.unpack(f"<{NEW * VOCABULARY}f", out[4 * NEW:])
-            margins = []
-            for i in range(NEW):
-                best = sorted(logits[i * VOCABULARY:(i + 1) * VOCABULARY])[-2:]
-                margins.append(best[1] - best[0])
-            print(prompt, tokens, f"least margin {min(margins):.4f}")
-            # All logits of the first and last token; of the rest those of the tokens chosen.
-            cases.append({"prompt": prompt, "greedy": tokens, "least_margin": round(min(margins), 4),
+            both = [struct.unpack_from(f"<{VOCABULARY}f", out, 4 * (NEW + i * VOCABULARY)) for i in range(2 * NEW)]
+            rows, batch = both[:NEW], both[NEW:]
+            off = [abs(x - y) for r, b in zip(rows, batch) for x, y in zip(r, b)]
+            own = {"mean": sum(off) / len(off), "most": max(off), "tokens": sum(max(b) != b[t] for b, t in zip(batch, tokens))}
+            best = [[[t, round(r[t], 4)] for t in sorted(range(VOCABULARY), key=lambda t: -r[t])[:4]] for r in rows]
+            print(prompt, tokens, f"in one batch instead: {own}")
+            # All logits of the first and last token; of the others the four best. How far the program is from itself when it computes the same
+            # tokens in one batch: its sums have another order there, and codes of activations flip.
+            cases.append({"prompt": prompt, "greedy": tokens, "best": best, "difference_in_one_batch": own,
                           "first_logits": base64.b64encode(out[4 * NEW:4 * (NEW + VOCABULARY)]).decode(),
-                          "last_logits": base64.b64encode(out[-4 * VOCABULARY:]).decode()})
+                          "last_logits": base64.b64encode(out[4 * (NEW + (NEW - 1) * VOCABULARY):][:4 * VOCABULARY]).decode()})
     (OUT / "model.json").write_text(json.dumps({
         "origin": "microsoft/BitNet 46459609 with Eddie-Wang1120/llama.cpp 406a5036 (x86-64, AVX2), by scripts/oracle/bitnet_model.py",
         "vocabulary": VOCABULARY, "cases": cases}, indent=0) + "\n")

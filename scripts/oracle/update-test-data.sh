@@ -13,7 +13,7 @@ arch=(llama-gqa llama-mha-tied llama-linrope llama31-ropefreqs qwen2 qwen2-yarn 
   bitnet-b158-f32 command-r gemma3 gpt-oss starcoder2)
 more=(bloom deepseek2 gemma4-moe glm4moe granitehybrid-q8 jamba lfm2moe llama4 mamba2 qwen35 stablelm2)
 embed=(bert modern-bert gemma-embedding-dense)
-quant=(q-f16 q-bf16 q-q8_0 q-q4_0 q-q6_k)
+quant=(q-f16 q-bf16 q-q8_0 q-q4_0 q-q6_k q-iq2_s q-mix-q4km)
 vocabularies=(gpt-2 falcon phi-3 tok512 qwen2)
 chat=(jinja_units chatml command-r deepseek-coder gemma llama3 mistral-v0.1 phi3-mini zephyr Qwen-Qwen2.5-7B-Instruct Qwen-Qwen3-0.6B
   deepseek-ai-DeepSeek-R1-Distill-Qwen-32B ibm-granite-granite-3.3-2B-Instruct microsoft-Phi-3.5-mini-instruct

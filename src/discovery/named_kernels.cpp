@@ -93,4 +93,16 @@ std::vector<KernelCapability> kernel_capabilities(std::span<const BackendReport>
   return all;
 }
 
+BackendCapabilities backend_capabilities(std::span<const BackendReport> reports, bool cpp_ffi) {
+  BackendCapabilities c;
+  c.cpp_ffi = cpp_ffi;
+  for (const BackendReport& r : reports) {
+    if (r.backend == "cpu") c.cpu_native = r.available;
+    if (r.backend == "cuda") c.cuda = r.available;
+  }
+  for (const KernelCapability& k : kernel_capabilities(reports))
+    if (!k.devices.empty()) c.quantization_kernels.push_back(k.kernel);
+  return c;
+}
+
 }  // namespace gimbal

@@ -39,4 +39,14 @@ struct KernelCapability {
 // Of the roadmap's kernels, in order.
 std::vector<KernelCapability> kernel_capabilities(std::span<const BackendReport>);
 
+// What can compute on this machine, in the roadmap's terms.
+struct BackendCapabilities {
+  bool cpu_native = false;                        // gimbal's own kernels on the CPU
+  bool cuda = false;                              // on a CUDA device
+  bool cpp_ffi = false;                           // a C++ inference library
+  std::vector<NamedKernel> quantization_kernels;  // that some device can compute, in order
+};
+// `cpp_ffi`: whether such a library is usable; the search for it is the caller's (find_libraries()).
+BackendCapabilities backend_capabilities(std::span<const BackendReport>, bool cpp_ffi);
+
 }  // namespace gimbal

@@ -5,17 +5,40 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "files/plain_reader.h"
+#include "tensor/format.h"
 
 namespace gimbal {
 
 uint64_t GgufReader::file_bytes() const { return identity().bytes; }
 FileIdentity GgufReader::identity() const { return identity_of(files_); }
 
+namespace {
+
+// As in the other orders of ternary weights: a code that is no weight means damage, or another order.
+Status check_codes(const std::string& name, const StoredTensor& t, uint64_t offset, const void* data,
+                   size_t bytes) {
+  const uint64_t codes = t.bytes - uint64_t(tensor_tail_bytes(t.type));
+  const size_t count = offset < codes ? size_t(std::min<uint64_t>(bytes, codes - offset)) : 0;
+  const size_t wrong = find_code_3(data, count);
+  if (wrong == count) return Done{};
+  return Error{
+      Code::Malformed,
+      format("{}: tensor {}: byte {} of the codes has the code 3; expected 0, 1 and 2, for the weights "
+             "-1, 0 and 1",
+             name, quoted(t.name), offset + wrong),
+      "the file is damaged: fetch or convert it again"};
+}
+
+}  // namespace
+
 Status GgufReader::read(size_t index, uint64_t offset, void* to, size_t bytes) const {
   if (auto ok = check_inside(name_, tensors_, index, offset, bytes); !ok) return ok;
   const StoredTensor& tensor = tensors_[index];
   if (tensor.ternary != Ternary::None) return read_relaid(tensor, offset, static_cast<std::byte*>(to), bytes);
-  return files_[tensor.part].read(tensor.offset + offset, to, bytes);
+  if (auto ok = files_[tensor.part].read(tensor.offset + offset, to, bytes); !ok) return ok;
+  return tensor.type == DType::I2_S || tensor.type == DType::I2_S64
+             ? check_codes(name_, tensor, offset, to, bytes)
+             : Done{};
 }
 
 // Rows as blocks of i2_s64, followed by the scale.

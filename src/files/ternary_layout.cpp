@@ -1,6 +1,7 @@
 #include "files/ternary_layout.h"
 
 #include <charconv>
+#include <cstring>
 
 #include "base/file.h"
 #include "base/format.h"
@@ -186,6 +187,17 @@ Status read_ternary_rows(Ternary kind, const TernaryTiles& t, ReadCodes read, co
                    "the file is damaged, or 'kernel_config' names the wrong layout"};
   }
   return Done{};
+}
+
+size_t find_code_3(const void* codes, size_t bytes) {
+  const auto* at = static_cast<const uint8_t*>(codes);
+  size_t i = 0;
+  for (uint64_t eight; i + 8 <= bytes; i += 8) {
+    std::memcpy(&eight, at + i, 8);
+    if (eight & eight >> 1 & 0x5555555555555555) break;
+  }
+  while (i < bytes && !(at[i] & at[i] >> 1 & 0x55)) i++;
+  return i;
 }
 
 Result<std::vector<TernaryTiles>> parse_kernel_config(std::string_view text, const std::string& name) {

@@ -56,4 +56,8 @@ using ReadCodes = Status (*)(const void* source, uint64_t offset, void* to, size
 Status read_ternary_rows(Ternary, const TernaryTiles&, ReadCodes, const void* source, int64_t begin,
                          int64_t end, uint8_t* codes);
 
+// The first of these bytes of i2_s, four codes each, that has the code 3, which is no weight; `bytes` where
+// there is none.
+size_t find_code_3(const void* codes, size_t bytes);
+
 }  // namespace gimbal

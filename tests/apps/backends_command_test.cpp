@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "base/host_memory.h"
 #include "support/cli.h"
 #include "support/fake_plugins.h"
 
@@ -67,6 +68,54 @@ TEST_F(BackendsCommandTest, ACppLibraryIsReported) {
   EXPECT_EQ(wrong["available"], false);
   EXPECT_NE(wrong["reason"].get<std::string>().find("BITNET_CROSSVAL_LIBDIR is '/nowhere'"),
             std::string::npos);
+}
+
+TEST_F(BackendsCommandTest, CapabilitiesHaveTheNamesOfTheRoadmap) {
+  const Json none = json_of(run({"backends", "--json"}));
+  expect_keys(none["capabilities"], {"cpu_native", "cuda", "cpp_ffi", "quantization_kernels"});
+  EXPECT_EQ(none["capabilities"]["cpu_native"], true);
+  EXPECT_EQ(none["capabilities"]["cpp_ffi"], false);
+  Json usable = Json::array();
+  for (const Json& k : none["kernels"]["names"])
+    if (k["capable"]) usable.push_back(k["name"]);
+  EXPECT_FALSE(usable.empty());
+  EXPECT_EQ(none["capabilities"]["quantization_kernels"], usable);
+  RunSetup s = setup();
+  s.environment["BITNET_CROSSVAL_LIBDIR"] =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "fake-llama/whole";
+  folder_.put("cuda", "hardware,device=Fake H100");
+  const Json there = json_of(gimbal({"backends", "--json"}, s))["capabilities"];
+  EXPECT_EQ(there["cpp_ffi"], true);
+  EXPECT_EQ(there["cuda"], true);
+}
+
+// The first value of a line of a file of /proc: "16384 kB" of "MemTotal:       16384 kB".
+std::string line_of(const char* file, const std::string& key) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(key)) return line.substr(line.find_first_not_of(" \t:", key.size()));
+  return "";
+}
+
+TEST_F(BackendsCommandTest, TheCpuHasTheValuesOfThisMachine) {
+  const Json d = of(json_of(run({"backends", "--json"})), "cpu")["devices"][0];
+  const uint64_t total = std::stoull(line_of("/proc/meminfo", "MemTotal")) * 1024,
+                 available = std::stoull(line_of("/proc/meminfo", "MemAvailable")) * 1024;
+  const HostMemory limits = host_memory();  // host_memory_test
+  if (limits.limited_by.empty()) {
+    EXPECT_EQ(d["memory_total"], total);
+    // Other programs take and give back memory meanwhile.
+    EXPECT_NEAR(d["memory_free"].get<double>(), double(available), 0.1 * double(total));
+  } else EXPECT_EQ(d["memory_total"], limits.total) << limits.limited_by;
+  const std::string name = line_of("/proc/cpuinfo", "model name");  // not on ARM
+#ifdef __x86_64__
+  ASSERT_NE(name, "");
+  EXPECT_EQ(d["name"], name);
+#endif
+  char line[200];
+  std::snprintf(line, sizeof line, "    [0] %s: %.2f GB (", d["name"].get<std::string>().c_str(),
+                d["memory_total"].get<double>() / 1e9);
+  EXPECT_SAYS(run({"backends"}).out, std::string("\u2713 CPU (cpu)\n") + line);
 }
 
 TEST_F(BackendsCommandTest, JsonHasEveryKey) {

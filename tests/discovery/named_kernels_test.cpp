@@ -52,5 +52,24 @@ TEST(NamedKernels, EachHasDevicesOrAReason) {
   EXPECT_NE(capability({&cpu, 1}, NamedKernel::Llama_CPU).why_not.find("has usable rows"), std::string::npos);
 }
 
+TEST(NamedKernels, CapabilitiesOfTheMachine) {
+  BackendReport reports[2];
+  reports[0].backend = "cpu", reports[1].backend = "cuda";
+  BackendCapabilities c = backend_capabilities(reports, false);
+  EXPECT_FALSE(c.cpu_native || c.cuda || c.cpp_ffi);
+  EXPECT_TRUE(c.quantization_kernels.empty());
+  reports[0].available = true;
+  for (NamedKernel k : {NamedKernel::Llama_CPU, NamedKernel::I2S_QK256_AVX2}) {
+    reports[0].devices.emplace_back();
+    reports[0].devices.back().named_kernels = NamedKernels(1) << int(k);
+  }
+  c = backend_capabilities(reports, true);
+  EXPECT_TRUE(c.cpu_native && !c.cuda && c.cpp_ffi);
+  EXPECT_EQ(c.quantization_kernels,
+            (std::vector<NamedKernel>{NamedKernel::I2S_QK256_AVX2, NamedKernel::Llama_CPU}));
+  reports[1].available = true;
+  EXPECT_TRUE(backend_capabilities(reports, false).cuda);
+}
+
 }  // namespace
 }  // namespace gimbal

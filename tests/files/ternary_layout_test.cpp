@@ -130,6 +130,18 @@ TEST(TernaryLayout, BytesThatAreNoWeights) {
   }
 }
 
+TEST(TernaryLayout, TheCode3IsFoundWhereverItIs) {
+  std::string codes = "\x12\x28\x49\x86\xa5\x6a\x94\x51\x0a\xa0\x24\x99\x46\x18\x62\x85\x11\xaa";
+  EXPECT_EQ(find_code_3(codes.data(), codes.size()), codes.size());
+  for (size_t at = 0; at < codes.size(); at++)
+    for (int place = 0; place < 8; place += 2) {
+      std::string damaged = codes;
+      damaged[at] |= char(3 << place);
+      EXPECT_EQ(find_code_3(damaged.data(), damaged.size()), at) << place;
+      EXPECT_EQ(find_code_3(damaged.data(), at), at) << place;
+    }
+}
+
 TEST(TernaryLayout, ChoicesAndConfigurations) {
   EXPECT_EQ(ternary_choice("")->i2_s, 128);
   EXPECT_EQ(ternary_choice("i2_s-64")->i2_s, 64);

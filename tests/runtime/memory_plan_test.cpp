@@ -383,6 +383,39 @@ TEST(MemoryPlan, TheContextThatIsSuggestedFits) {
   EXPECT_NE(no.error().remedy.find("smaller"), std::string::npos) << no.error().remedy;
 }
 
+// stories260K was trained on 512 positions.
+TEST(MemoryPlan, TheLargestContextIsWhatFitsOrWhatItWasTrainedOn) {
+  struct Row {
+    int sequences;
+    int64_t positions;  // of cache that have room beside all else, and a byte
+    int64_t largest;
+  };
+  for (DType cache : {DType::F32, DType::F16, DType::BF16})
+    for (const Row& r : {Row{1, 512, 512},
+                         {1, 5120, 512},
+                         {1, 511, 512 - kPagePositions},
+                         {1, 256, 256},
+                         {1, kPagePositions, kPagePositions},
+                         {1, kPagePositions - 1, 0},
+                         {1, 0, 0},
+                         {2, 512, 256},
+                         {2, 1024, 512},
+                         {4, 512, 128},
+                         {4, 4096, 512}}) {
+      const RunOptions whole = options(512, cache, r.sequences);
+      const MemoryPlan m = plan(whole).plan->stages[0].memory;
+      ASSERT_EQ(m.cache % (512 * uint64_t(r.sequences)), 0u);
+      const uint64_t position = m.cache / (512 * uint64_t(r.sequences)),
+                     free = m.total() - m.cache + uint64_t(r.positions) * position + 1;
+      EXPECT_EQ(largest_context(*plan(whole, free).plan), r.largest)
+          << info(cache).name << ", " << r.sequences << " sequences, " << r.positions << " positions";
+      if (r.largest == 0) continue;
+      EXPECT_TRUE(memory_of(plan(options(int(r.largest), cache, r.sequences), free))) << "it fits";
+    }
+  const MemoryPlan m = plan(options(512)).plan->stages[0].memory;
+  EXPECT_EQ(largest_context(*plan(options(512), m.weights).plan), 0) << "not even without a cache";
+}
+
 TEST(MemoryPlan, LoadingCanBeCancelledAndReportsItsProgress) {
   Planned p = plan(options(64));
   uint64_t done = 0, total = 0;

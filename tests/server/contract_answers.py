@@ -226,7 +226,8 @@ def receipts(s):
     check("what was shared", re.search(r'"shared[a-z_]*":\s*[1-9]', a.text), a.text[:300])
     check("what was speculated and accepted", set(a.json["speculation"]) == {"drafted", "accepted"}, a.text[:300])
     check("an unknown one", s.ask("/v1/receipts/nobody").status == 404)
-    # Three members are for the user of this machine alone: `next` and `cpp_ffi` have paths, `sandbox` says what a trial found.
+    # Four members are for the user of this machine alone: `next` and `cpp_ffi` have paths, `capabilities` says whether the latter is there,
+    # `sandbox` what a trial found.
     there, here = s.ask("/v1/backends").json, json.loads(gimbal("backends", "--json"))
-    check("/v1/backends is gimbal backends --json", there.keys() == here.keys() - {"next", "sandbox", "cpp_ffi"}
+    check("/v1/backends is gimbal backends --json", there.keys() == here.keys() - {"next", "sandbox", "cpp_ffi", "capabilities"}
           and all({**a, "devices": 0} == {**b, "devices": 0} for a, b in zip(there["backends"], here["backends"], strict=True)), (there, here))

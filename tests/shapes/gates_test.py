@@ -136,6 +136,11 @@ def main():
         given = [f"-D{name}=/usr/include" if name.startswith("GIMBAL_") else f"-DGIMBAL_TOOL_{name}=/bin/true" for name in own]
         _, code, text = configure([f"-DGIMBAL_ONLY={backend}", *nowhere, *given], environment)
         judge(f"{backend} with its own tools alone", code, text, [])
+        implied = re.search(r"GIMBAL_ONLY=(\w+) implies (\w+)=ON, and OFF of ([\w, ]+?) --", text)
+        gates = {f"GIMBAL_BACKEND_{name.upper()}" for name in names}
+        off = set(implied[3].split(", ")) if implied else set()
+        if not implied or implied[1] != backend or implied[2] != f"GIMBAL_BACKEND_{backend.upper()}" or not off >= gates - {implied[2]} or implied[2] in off:
+            wrong.append(f"{backend} alone: what it implies is not said: {text[-2000:]}")
 
     # The cpu backend's instruction sets: those that are asked for, and the baseline.
     if platform.machine() == "x86_64":
@@ -160,23 +165,30 @@ def main():
 
     # Each feature alone: its commands are compiled, those of the others are not, and sources in absent/ take the place of the others' own.
     features, absent = feature_commands(), absent_sources()
+    implied_by = {"crossval": {"ffi"}}
     for feature in sorted(set(features) | set(absent.values())):
         folder, code, text = configure([f"-DGIMBAL_FEATURES={feature}"])
         judge(f"the feature {feature} alone", code, text, [])
         if code:
             continue
-        compiled = sources(folder)
+        compiled, there = sources(folder), {feature} | implied_by.get(feature, set())
+        if set(re.findall(rf"GIMBAL_FEATURES: {feature} implies (\w+)", text)) != there - {feature}:
+            wrong.append(f"the feature {feature} alone: what it implies is not said: {text[-2000:]}")
         for name, commands in features.items():
             for command in commands:
-                if (f"src/apps/commands/{command}.cpp" in compiled) != (name == feature):
-                    wrong.append(f"the feature {feature} alone: {command}.cpp of {name} is {'not ' if name == feature else ''}compiled")
+                if (f"src/apps/commands/{command}.cpp" in compiled) != (name in there):
+                    wrong.append(f"the feature {feature} alone: {command}.cpp of {name} is {'not ' if name in there else ''}compiled")
         for source, name in absent.items():
-            if (source in compiled) == (name == feature) or (source.replace("/absent/", "/") in compiled) != (name == feature):
+            if (source in compiled) == (name in there) or (source.replace("/absent/", "/") in compiled) != (name in there):
                 wrong.append(f"the feature {feature} alone: {source} and the source that it replaces")
     _, code, text = configure(["-DGIMBAL_FEATURES=none"])
     judge("no feature", code, text, [])
     if "Without the features: server," not in text:
         wrong.append(f"no feature: it is not said: {text[-2000:]}")
+    _, code, text = configure(["-DGIMBAL_FEATURES=none", "-DBUILD_TESTING=ON"])
+    judge("no feature, with tests", code, text, [])
+    if "GIMBAL_FEATURES implies BUILD_TESTING=OFF" not in text:
+        wrong.append(f"no feature, with tests: what it implies is not said: {text[-2000:]}")
 
     # The presets: each configures what its name says.
     with open(os.path.join(SOURCE, "CMakePresets.json"), encoding="utf-8") as file:

@@ -14,6 +14,7 @@
 #include "apps/toolkit/terminal.h"
 #include "base/json.h"
 #include "discovery/library_validation.h"
+#include "discovery/named_kernels.h"
 #include "discovery/registry.h"
 #include "discovery/summary.h"
 #include "engine/engine.h"
@@ -78,6 +79,15 @@ Json cpp_ffi_json() {
   return {{"available", v.usable()}, {"path", l->path}, {"reason", v.usable() ? "" : error_of(v).message}};
 }
 
+Json capabilities_json(const BackendCapabilities& c) {
+  Json kernels = Json::array();
+  for (NamedKernel k : c.quantization_kernels) kernels.push_back(to_string(k));
+  return {{"cpu_native", c.cpu_native},
+          {"cuda", c.cuda},
+          {"cpp_ffi", c.cpp_ffi},
+          {"quantization_kernels", std::move(kernels)}};
+}
+
 class BackendsCommand final : public Command {
  public:
   void declare(Arguments& a) override {
@@ -134,6 +144,7 @@ class BackendsCommand final : public Command {
     Json all = backends_json(reports, best, variants, seconds);
     all["sandbox"] = sandbox_json(sandbox);
     all["cpp_ffi"] = cpp_ffi_json();
+    all["capabilities"] = capabilities_json(backend_capabilities(reports, all["cpp_ffi"]["available"]));
     if (libraries_) all["libraries"] = libraries_json(loaded_libraries());
     if (reloaded) all["reloaded"] = receipt_json(*reloaded);
     for (const NextStep& step : next) all["next"].push_back({{"command", step.command}, {"why", step.why}});

@@ -146,12 +146,14 @@ int default_threads() {
         first_line("/sys/devices/system/cpu/cpu" + std::to_string(i) + "/topology/thread_siblings_list");
     cores.insert(siblings.empty() ? std::to_string(i) : siblings);
   }
-  int threads = std::max<int>(1, int(cores.size()));
-  const std::string quota = first_line(cgroup() + "/cpu.max");  // "150000 100000", or "max 100000"
+  return within_quota(std::max<int>(1, int(cores.size())), first_line(cgroup() + "/cpu.max"));
+}
+
+int within_quota(int threads, const std::string& quota) {
   char* end = nullptr;
   const double allowed = strtod(quota.c_str(), &end), period = strtod(end, nullptr);
-  if (allowed > 0 && period > 0) threads = std::min(threads, std::max(1, int(std::ceil(allowed / period))));
-  return threads;
+  if (!(allowed > 0 && period > 0 && allowed / period < threads)) return threads;
+  return std::max(1, int(std::ceil(allowed / period)));
 }
 
 Memory memory() {

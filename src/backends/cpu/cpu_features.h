@@ -39,6 +39,8 @@ std::string cpu_name();  // "Intel(R) Xeon(R) Processor"; "CPU" if unknown
 // Default number of threads: the physical cores available to this
 // process, at most its cgroup's CPU quota.
 int default_threads();
+// That many, or fewer by a cgroup's cpu.max: microseconds in each period, "150000 100000" or "max 100000".
+int within_quota(int threads, const std::string& quota);
 // Memory in bytes: the machine's total, and the amount available now (including cgroup limits).
 struct Memory {
   uint64_t total, available;

@@ -3,6 +3,11 @@
 #include "backends/cpu/cpu_features.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+
+#include <fstream>
+#include <set>
+#include <thread>
 #if defined(__x86_64__)
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -143,6 +148,54 @@ TEST_F(CpuFeatures, EveryBitHasAName) {
   EXPECT_STREQ(kFeatureNames[names - 1], "AVX-VNNI");
   EXPECT_EQ(cpu_features() >> names, 0u);
   EXPECT_EQ(cpu_features(), cpu_features());
+}
+
+// The default number of threads, where the process may use these CPUs alone.
+int threads_on(const std::vector<int>& cpus) {
+  int threads = 0;
+  std::thread([&] {  // only this thread is bound to them
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    for (int i : cpus) CPU_SET(i, &mask);
+    ASSERT_EQ(sched_setaffinity(0, sizeof mask, &mask), 0);
+    threads = default_threads();
+  })
+      .join();
+  return threads;
+}
+
+TEST(DefaultThreads, OneForEachPhysicalCore) {
+  cpu_set_t mask;
+  ASSERT_EQ(sched_getaffinity(0, sizeof mask, &mask), 0);
+  std::vector<int> all;
+  std::set<std::pair<std::string, std::string>> cores;  // package and core, which name no siblings
+  for (int i = 0; i < CPU_SETSIZE; i++) {
+    if (!CPU_ISSET(i, &mask)) continue;
+    all.push_back(i);
+    const std::string topology = "/sys/devices/system/cpu/cpu" + std::to_string(i) + "/topology/";
+    std::string package = std::to_string(i), core;
+    std::ifstream(topology + "physical_package_id") >> package;
+    std::ifstream(topology + "core_id") >> core;
+    cores.insert({package, core});
+    EXPECT_EQ(threads_on({i}), 1) << "cpu " << i;
+  }
+  EXPECT_EQ(threads_on(all), default_threads());
+  const int most = int(cores.size());
+  EXPECT_LE(default_threads(), most) << "a cgroup may allow fewer";
+  std::string own, quota;
+  std::getline(std::ifstream("/proc/self/cgroup") >> std::ws, own);
+  if (own.starts_with("0::")) std::ifstream("/sys/fs/cgroup" + own.substr(3) + "/cpu.max") >> quota;
+  if (quota.empty() || quota == "max") { EXPECT_EQ(default_threads(), most); }
+}
+
+TEST(DefaultThreads, NoMoreThanACgroupAllows) {
+  for (const char* none : {"", "max 100000", "nonsense", "100000", "100000 0", "-1 100000"})
+    EXPECT_EQ(within_quota(8, none), 8) << none;
+  EXPECT_EQ(within_quota(8, "200000 100000"), 2);
+  EXPECT_EQ(within_quota(8, "150000 100000"), 2) << "one and a half";
+  EXPECT_EQ(within_quota(8, "1000 100000"), 1);
+  EXPECT_EQ(within_quota(8, "800000 100000"), 8);
+  EXPECT_EQ(within_quota(2, "9000000000000 1000"), 2);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include "backends/cpu/cpu_features.h"
 #include "backends/cpu/kernel_features.h"
+#include "discovery/named_kernels.h"
 #include "support/engine.h"
 #include "support/golden.h"
 #if defined(__x86_64__)
@@ -45,10 +46,34 @@ constexpr Machine kMachines[] = {
 
 std::string variant_of(const std::string& kernel) { return kernel.substr(4, kernel.find('.', 4) - 4); }
 
-// The report of a child, a line each: CPU features, variants of the build, choices, bytes of the logits.
+// The roadmap's kernels that a CPU with these features can compute, of those for x86.
+std::string capable(uint32_t features) {
+  std::string names = "I2S_QK256_Scalar ";
+  if (features & AVX2) names += "I2S_QK256_AVX2 ";
+  if (features & AVX512) names += "I2S_QK256_AVX512 ";
+  if (features & AVX2) names += "TL1_X86_AVX2 ";
+  if (features & AVX512) names += "TL1_X86_AVX512 TL2_X86_AVX512 ";
+  return names + "IQ2S_GGML_CPU Llama_CPU ";
+}
+
+// Those that this process finds, and "WRONG" for each of the others without a reason.
+std::string capable_here(const Device& device) {
+  BackendReport cpu;
+  cpu.backend = "cpu", cpu.present = cpu.available = true;
+  cpu.devices.push_back(report_of(device, 0));
+  std::string names;
+  for (const KernelCapability& k : kernel_capabilities({&cpu, 1})) {
+    if (!k.devices.empty()) names += std::string(to_string(k.kernel)) + " ";
+    else if (k.why_not.empty()) names += "WRONG ";
+  }
+  return names;
+}
+
+// The report of a child, a line each: CPU features, variants of the build, choices, the roadmap's kernels,
+// bytes of the logits.
 std::string find(const Machine& machine) {
   std::string out = std::to_string(cpu_features()) + "\n";
-  if (cpu_features() != machine.features) return out + "\n\n";
+  if (cpu_features() != machine.features) return out + "\n\n\n";
   EngineOptions o;
   o.run.context = o.run.batch = o.run.logit_rows = 64;
   auto e = open_engine(golden_dir() + "/quant/q-q4_0.gguf", o);
@@ -67,7 +92,7 @@ std::string find(const Machine& machine) {
     return std::string("none");
   };
   out += chosen(1, ".mat_mul") + " " + chosen(8, ".mat_mul") + " " + chosen(64, ".mat_mul") + " " +
-         chosen(1, ".rms_norm") + "\n";
+         chosen(1, ".rms_norm") + "\n" + capable_here(plan.device()) + "\n";
   std::vector<int32_t> tokens;
   for (int i = 0; i < 50; i++) tokens.push_back(i * 37 % 512);
   const std::vector<float> logits = e->all_logits(tokens);
@@ -157,8 +182,8 @@ TEST(MaskedCpu, ChoosesTheKernelsOfItsKind) {
     const auto found = found_by_child(m);
     if (!found) GTEST_SKIP() << "this system cannot hide CPUID (arch_prctl ARCH_SET_CPUID)";
     const size_t first = found->find('\n'), second = found->find('\n', first + 1),
-                 third = found->find('\n', second + 1);
-    ASSERT_NE(third, std::string::npos) << *found;
+                 third = found->find('\n', second + 1), fourth = found->find('\n', third + 1);
+    ASSERT_NE(fourth, std::string::npos) << *found;
     ASSERT_EQ(found->substr(0, first), std::to_string(m.features)) << "features that were detected";
     const std::string built = found->substr(first + 1, second - first - 1) + " ";
     if (m.features & AVX_VNNI && built.find(" avxvnni ") == std::string::npos) {
@@ -166,7 +191,8 @@ TEST(MaskedCpu, ChoosesTheKernelsOfItsKind) {
       continue;
     }
     EXPECT_EQ(found->substr(second + 1, third - second - 1), m.variant);
-    const std::string bits = found->substr(third + 1);
+    EXPECT_EQ(found->substr(third + 1, fourth - third - 1), capable(m.features));
+    const std::string bits = found->substr(fourth + 1);
     EXPECT_EQ(bits.size(), 50u * 512 * sizeof(float));
     if (logits.empty()) logits = bits;
     EXPECT_TRUE(bits == logits) << "other bits than " << kMachines[0].name;

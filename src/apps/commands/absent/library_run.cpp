@@ -1,4 +1,4 @@
-// without libraries: no libllama answers.
+// without ffi: no libllama answers.
 #include "apps/commands/run.h"
 
 #include "base/result.h"
@@ -6,7 +6,7 @@
 namespace gimbal {
 
 Result<int> run_in_library(const CommonOptions&, const ModelFile&, const Tokenizer&, const LibraryRun&) {
-  return absent_feature_error("--backend llama.cpp", "libraries");
+  return absent_feature_error("--backend llama.cpp", "ffi");
 }
 
 }  // namespace gimbal

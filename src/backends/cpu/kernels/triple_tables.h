@@ -45,8 +45,8 @@ inline uint8_t* make_triple_tables(const uint8_t* x, int32_t to, uint8_t* tables
   return tables;
 }
 
-// s of two codes and of the third. The code 3, which does not occur, counts as the weight 0, with its
-// neighbour if it is one of the two: s stays in the table.
+// s of two codes and of the third. The code 3 has no s. No file brings it here (files/gguf_reader.h); it
+// counts as the weight 0, with its neighbour if it is one of the two, so that s stays in the table.
 inline Codes triple_of(Codes two, Codes third) {
   constexpr uint8_t kTwo[16] = {uint8_t(-4), uint8_t(-3), uint8_t(-2), 0, uint8_t(-1), 0, 1, 0, 2, 3, 4},
                     kThird[16] = {uint8_t(-9), 0, 9};
