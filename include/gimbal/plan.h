@@ -37,6 +37,8 @@ struct ModelPlan {
   int context = 0, trained_context = 0;  // positions
   int batch = 0, sequences = 0;
   std::string cache_type;
+  bool cache_rotated = false;         // ModelOptions::cache_rotation
+  std::string cache_rotation_reason;  // why it is, or is not
   std::vector<Placement> placement;
   std::vector<Fallback> fallbacks;
   std::vector<PlannedMemory> memory;  // of each device; the last entry is the host's

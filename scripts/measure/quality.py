@@ -37,7 +37,7 @@ F32, F16, I2_S = 0, 1, 36
 FORMATS = {"bf16": 30, "f16": 1, "q8_0": 8, "q6_k": 14, "q5_1": 7, "q5_0": 6, "q5_k": 13, "q4_1": 3, "q4_0": 2, "q4_k": 12, "iq4_nl": 20,
            "nvfp4": 40, "iq4_xs": 23, "mxfp4": 39, "q3_k": 11, "iq3_s": 21, "iq3_xxs": 18, "q2_k": 10, "iq2_s": 22, "iq2_xs": 17,
            "q2_0": 42, "iq2_xxs": 16, "tq2_0": 35, "iq1_m": 29, "tq1_0": 34, "iq1_s": 19, "q1_0": 41}
-CACHES = ["f16", "bf16", "q8_0", "q5_0", "q4_1", "q4_0", "iq4_nl"]
+CACHES = ["f16", "bf16"] + [name + how for name in ("q8_0", "q5_0", "q4_1", "q4_0", "iq4_nl") for how in ("", ", rotated")]
 WINDOW, TEXTS, TEXT_TOKENS = 512, 18, 480
 
 
@@ -52,7 +52,10 @@ class Gimbal:
         return done.stdout
 
     def perplexity(self, model, text, kv="f32", save=None, against=None):
+        """`kv`: as `gimbal plan` names the cache."""
+        kv, _, rotated = kv.partition(", ")
         options = ["--save-logits", save] if save else ["--against", against]
+        options += ["--kv-rotation", "on" if rotated else "off"]
         return json.loads(self.call("perplexity", model, "-f", text, "--ctx", str(WINDOW), "--backend", "cpu", "--kv-type", kv, "--json",
                                     "--quiet", *options))
 

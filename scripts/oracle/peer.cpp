@@ -8,7 +8,8 @@
 //        peer LIBRARY_FOLDER drafts HEAD CONTEXT GREEDY TARGET   stdin: {count, ids}; stdout: see drafted()
 //        peer LIBRARY_FOLDER judge MODEL CONTEXT THREADS   stdin: {count, ids} of a prompt, then of an answer, again
 //                                                                 and again; stdout: see judge()
-//        peer LIBRARY_FOLDER losses MODEL CONTEXT THREADS  stdin: {count, ids}, again and again; stdout: see losses()
+//        peer LIBRARY_FOLDER losses MODEL CONTEXT THREADS [CACHE]  stdin: {count, ids}, again and again; stdout: see
+//                                                                 losses(). CACHE: the format of keys and values: q5_0
 #include <ggml-backend.h>
 #include <llama.h>
 
@@ -253,8 +254,16 @@ void drafted(llama_model* head, llama_model* target, int size, int greedy) {
 }
 
 // The context that a person gets who names its size and the number of threads.
-llama_context* usual_context(llama_model* model, int size, int threads) {
+llama_context* usual_context(llama_model* model, int size, int threads, const char* cache = nullptr) {
   llama_context_params wanted = llama_context_default_params();
+  for (int type = 0; cache != nullptr && type <= GGML_TYPE_COUNT; ++type) {
+    if (type == GGML_TYPE_COUNT) fail(std::string(cache) + " is no format");
+    const char* name = ggml_type_name(ggml_type(type));
+    if (name == nullptr || std::strcmp(name, cache) != 0) continue;
+    wanted.type_k = wanted.type_v = ggml_type(type);
+    wanted.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;  // values in few bits need it
+    break;
+  }
   wanted.n_ctx = wanted.n_batch = uint32_t(size);
   wanted.n_threads = wanted.n_threads_batch = threads;
   llama_context* context = llama_init_from_model(model, wanted);
@@ -294,8 +303,8 @@ void judge(llama_model* model, int size, int threads) {
 
 // For each window the negative logarithms of the probabilities of the tokens of its second half, the first of it left out: a count,
 // and the numbers.
-void losses(llama_model* model, int size, int threads) {
-  llama_context* context = usual_context(model, size, threads);
+void losses(llama_model* model, int size, int threads, const char* cache) {
+  llama_context* context = usual_context(model, size, threads, cache);
   const int width = llama_vocab_n_tokens(llama_model_get_vocab(model));
   for (std::vector<llama_token> window; get(window);) {
     const int count = int(window.size()), scored = count - count / 2 - 1, first = count - 1 - scored;
@@ -339,7 +348,8 @@ int main(int argc, char** argv) {
     drafted(model, target, std::atoi(argv[4]), std::atoi(argv[5]));
     llama_model_free(target);
   } else if (argc == 6 && std::strcmp(argv[2], "judge") == 0) judge(model, std::atoi(argv[4]), std::atoi(argv[5]));
-  else if (argc == 6 && std::strcmp(argv[2], "losses") == 0) losses(model, std::atoi(argv[4]), std::atoi(argv[5]));
+  else if ((argc == 6 || argc == 7) && std::strcmp(argv[2], "losses") == 0)
+    losses(model, std::atoi(argv[4]), std::atoi(argv[5]), argc == 7 ? argv[6] : nullptr);
   else fail("it does tokenize, embed, logits, drafts, judge and losses; all but the first need a context size and a number");
   llama_model_free(model);
   return 0;

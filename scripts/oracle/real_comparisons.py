@@ -57,10 +57,10 @@ class Ours:
         return numbers
 
 
-def ask_peer(peer, path, mode, context, data):
+def ask_peer(peer, path, mode, context, data, *more, **environment):
     done = subprocess.run([install.program(peer, os.path.join(HERE, "peer.cpp")), peer.all_libraries, mode, path, str(context),
-                           str(PEER_THREADS)], input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-                          env={**os.environ, "LD_LIBRARY_PATH": peer.all_libraries})
+                           str(PEER_THREADS), *more], input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                          env={**os.environ, **environment, "LD_LIBRARY_PATH": peer.all_libraries})
     if done.returncode != 0:
         raise Problem("llama.cpp: " + done.stderr.decode(errors="replace").strip())
     return done.stdout
@@ -210,12 +210,12 @@ def compare_drafts(ours, pieces):
     return f"from {source}: " + "; ".join(parts) + ("" if wrong else ". The answers are the same as without"), wrong
 
 
-def compare_perplexity(ours, peer, pieces, folder):
-    """The beginning of every fourth piece, cut into windows as `gimbal perplexity` does."""
+def windows_of(ours, peer, pieces, folder, most=WINDOWS):
+    """A file with the beginning of every fourth piece, and its tokens in windows as `gimbal perplexity` cuts them."""
     text = b"\n\n".join(piece.data[:2000].decode("utf-8", "ignore").encode() for piece in pieces[::4])
     answers = tokenization.Answers(peer, ours.path, [text])
     ids, windows = answers.cases[0]["ids"], []
-    count = min(WINDOWS, len(ids) // WINDOW)
+    count = min(most, len(ids) // WINDOW)
     # gimbal reads a text, not ids: the shortest one that has so many windows.
     low, high = 0, len(text)
     while low < high:
@@ -234,13 +234,24 @@ def compare_perplexity(ours, peer, pieces, folder):
     for i in range(len(ids) // WINDOW):
         window = ids[i * WINDOW:(i + 1) * WINDOW]
         windows.append([answers.head["bos"], *window[1:]] if answers.head["add_bos"] else window)
-    found = ours.json("perplexity", "-f", path, "--ctx", str(WINDOW), "--backend", "cpu", "-t", str(OUR_THREADS), "--quiet")
-    data = ask_peer(peer, ours.path, "losses", WINDOW, tokens_data(*windows))
+    return path, windows
+
+
+def peer_losses(peer, model, windows, *cache, **environment):
+    """Of each scored token. `cache`: the format of keys and values, by default the peer's own."""
+    data = ask_peer(peer, model, "losses", WINDOW, tokens_data(*windows), *cache, **environment)
     losses, at = [], 0
     while at < len(data):
         n, = struct.unpack_from("<i", data, at)
         losses += struct.unpack_from(f"<{n}f", data, at + 4)
         at += 4 + 4 * n
+    return losses
+
+
+def compare_perplexity(ours, peer, pieces, folder):
+    path, windows = windows_of(ours, peer, pieces, folder)
+    found = ours.json("perplexity", "-f", path, "--ctx", str(WINDOW), "--backend", "cpu", "-t", str(OUR_THREADS), "--quiet")
+    losses = peer_losses(peer, ours.path, windows)
     if len(losses) != found["tokens_scored"]:
         raise Problem(f"gimbal scored {found['tokens_scored']} tokens, llama.cpp {len(losses)}")
     theirs = math.exp(sum(losses) / len(losses))

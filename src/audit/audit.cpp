@@ -216,11 +216,10 @@ std::optional<AuditResult> audit_identity(const Certificate& c, const Certificat
 
 Status set_audit_options(std::span<const AuditJob> jobs, RunOptions& o) {
   const Certificate::Settings& s = jobs[0].certificate->settings;
-  const auto type = dtype_named(s.cache_type);
-  if (!type || s.context < 1)
+  if (!read_cache_name(s.cache_type, o.cache_type, o.cache_rotation) || s.context < 1)
     return Error{Code::Malformed,
                  format("the certificate has a cache of '{}' for {} positions", s.cache_type, s.context), ""};
-  o.context = s.context, o.cache_type = *type;
+  o.context = s.context;
   o.logit_rows = std::min(o.batch, kRowsPerStep);
   std::vector<int64_t> positions;
   for (const AuditJob& job : jobs) positions.push_back(positions_of(job));

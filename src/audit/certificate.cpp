@@ -115,8 +115,8 @@ std::string changed_arithmetic(const ModelSource& file) {
 }
 
 Certificate::Settings certified_settings(const ModelPlan& plan, const ModelSource& file) {
-  return {plan.options.context, info(plan.options.cache_type).name, plan.options.kernels.allow_fast,
-          rope_changes(file)};
+  return {plan.options.context, cache_name(info(plan.options.cache_type).name, plan.rotation.rotated),
+          plan.options.kernels.allow_fast, rope_changes(file)};
 }
 
 Certificate certificate_of(Certificate::Model model, Certificate::Settings settings,

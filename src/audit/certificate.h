@@ -31,7 +31,7 @@ struct Certificate {
   } model;
   struct Settings {
     int context = 0;
-    std::string cache_type;     // of keys and values: "f16"
+    std::string cache_type;     // of keys and values: "f16", "q5_0, rotated"
     bool fast_kernels = false;  // kernels with another order of sums may have run: then bits prove nothing
     std::vector<RopeChange> rope = {};  // in place of the file's values
     bool operator==(const Settings&) const = default;

@@ -67,6 +67,7 @@ constexpr gimbal_kernel_info claims(const char* name, OpKind op, DTypeSet format
     case OpKind::MatMul: k.in[0] = claim_of(formats, weights), k.in[2] = f32; break;           // the bias
     case OpKind::Norm: k.in[1] = k.in[2] = f32, k.params = GIMBAL_PARAM_F(0) | GIMBAL_PARAM_I(0); break;
     case OpKind::Rope: k.params = GIMBAL_PARAM_I(0) | GIMBAL_PARAM_I(1), limit(k, kTwoWays); break;
+    case OpKind::Hadamard: k.params = GIMBAL_PARAM_I(0); break;                   // the run
     case OpKind::Slice: k.params = GIMBAL_PARAM_I(0) | GIMBAL_PARAM_I(1); break;  // first, how many
     case OpKind::Sort: k.params = GIMBAL_PARAM_I(0), limit(k, kTwoWays); break;
     case OpKind::ArgSort: k.out[0] = i32, k.params = GIMBAL_PARAM_I(0), limit(k, kTwoWays); break;

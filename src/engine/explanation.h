@@ -34,6 +34,7 @@ struct Explanation {
   int64_t cache_tokens = 0;
   int batch = 0;
   std::string kv_type;
+  RotationChoice kv_rotation;
   bool fast_kernels = false;  // kernels with another order of sums were allowed
   std::vector<OfDevice> devices;
   HostUse host;
@@ -51,6 +52,8 @@ double weight_bytes_per_token(const Program&);
 // Reports as JSON, for command lines, the APIs of the server, and other languages. docs/cli.md and
 // docs/serving.md have the keys.
 Json report_json(const Explanation&);
+// {rotated, reason}
+Json report_json(const RotationChoice&);
 // Bytes by kind.
 Json report_json(const MemoryPlan&);
 // [{device, layers: [first, last] or null, embedding, head, packed, reason}], an entry for each stage.

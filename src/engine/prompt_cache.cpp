@@ -41,6 +41,7 @@ Status add_model(const ModelSource& file, Hash& hash) {
 Result<uint64_t> key_of(const LoadedModel& loaded, const std::vector<float>& adapters) {
   Hash hash;
   for (float scale : adapters) hash.add(format("adapter {}", scale));
+  if (loaded.model->plan().rotation.rotated) hash.add("rotated");
   if (auto ok = add_model(*loaded.source.file, hash); !ok) return ok.error();
   for (const Stage& stage : loaded.model->plan().stages) {
     hash.add(gimbal::key_of(*stage.device).dump());

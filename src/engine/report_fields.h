@@ -68,12 +68,17 @@ void fields(IO& io, S& c) {
   io("why", c.why), io("rejected", c.rejected);
 }
 
+template <class IO, FieldsOf<RotationChoice> S>
+void fields(IO& io, S& r) {
+  io("rotated", r.rotated), io("reason", r.why);
+}
+
 template <class IO, FieldsOf<Explanation> S>
 void fields(IO& io, S& e) {
   io("architecture", e.architecture), io("layers", e.layers), io("context", e.context);
   io("sequences", e.sequences), io("cache_tokens", e.cache_tokens), io("batch", e.batch);
-  io("kv_type", e.kv_type), io("fast_kernels", e.fast_kernels), io("devices", e.devices), io("host", e.host),
-      io("placement", e.placement);
+  io("kv_type", e.kv_type), io("kv_rotation", e.kv_rotation), io("fast_kernels", e.fast_kernels);
+  io("devices", e.devices), io("host", e.host), io("placement", e.placement);
   io("weight_bytes_per_token", e.weight_bytes_per_token), io("programs", e.programs);
   io("choices", e.choices);
 }

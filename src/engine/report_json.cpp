@@ -16,6 +16,7 @@ void add_memory(Json& to, const MemoryReport& m) {
 }  // namespace
 
 Json report_json(const Explanation& e) { return JsonWriter::json(e); }
+Json report_json(const RotationChoice& r) { return JsonWriter::json(r); }
 Json report_json(const MemoryPlan& m) { return JsonWriter::json(m); }
 Json kernels_json(const std::vector<ReceiptLine>& lines) { return JsonWriter::json(lines); }
 
@@ -58,9 +59,9 @@ Json report_json(const std::vector<ExplainedOp>& ops) {
 }
 
 Json report_json(const PlanReport& r) {
-  Json j{{"model", r.model},     {"architecture", r.architecture},       {"file_bytes", r.file_bytes},
-         {"context", r.context}, {"trained_context", r.trained_context}, {"batch", r.batch},
-         {"kv_type", r.kv_type}};
+  Json j{{"model", r.model},     {"architecture", r.architecture},           {"file_bytes", r.file_bytes},
+         {"context", r.context}, {"trained_context", r.trained_context},     {"batch", r.batch},
+         {"kv_type", r.kv_type}, {"kv_rotation", report_json(r.kv_rotation)}};
   add_memory(j, r.memory);
   j["host_per_session"] = r.host_per_session;
   j["draft"] = nullptr;

@@ -95,7 +95,7 @@ PlanReport plan_report(const std::string& model, const ModelPlan& plan) {
   PlanReport r;
   r.model = model, r.architecture = plan.config.arch, r.file_bytes = plan.file_bytes;
   r.context = plan.options.context, r.trained_context = plan.config.context, r.batch = plan.options.batch;
-  r.kv_type = info(plan.options.cache_type).name;
+  r.kv_type = info(plan.options.cache_type).name, r.kv_rotation = plan.rotation;
   r.memory = memory_report(plan), r.host_per_session = plan.session_bytes();
   r.placement = placement(plan), r.fits = fits(plan);
   return r;

@@ -84,6 +84,7 @@ struct PlanReport {
   uint64_t file_bytes = 0;
   int context = 0, trained_context = 0, batch = 0;  // tokens
   std::string kv_type;
+  RotationChoice kv_rotation;
   MemoryReport memory;
   uint64_t host_per_session = 0;  // bytes
   std::string draft_model;        // empty: no model drafts

@@ -138,6 +138,9 @@ Result<EngineOptions> engine_options(const DeviceSettings& d, const ModelOptions
     e.run.experts_from_disk = *bytes;
   }
   e.run.cache_type = *dtype_named(m.cache_type);
+  e.run.cache_rotation = m.cache_rotation == "on"    ? CacheRotation::On
+                         : m.cache_rotation == "off" ? CacheRotation::Off
+                                                     : CacheRotation::Auto;
   e.run.kernels = {d.prefer_kernel, d.numerics == Numerics::Fast, d.strict};
   return e;
 }

@@ -177,6 +177,14 @@ inline constexpr EngineSetting kEngineSettings[] = {
      .of_model = true,
      .option = "--kv-type",
      .help = "format of the KV cache"},
+    {.field = "cache_rotation",
+     .member = &ModelOptions::cache_rotation,
+     .words = "auto|on|off",
+     .of_model = true,
+     .option = "--kv-rotation",
+     .help =
+         "rotation of queries, keys and values before a quantized KV cache rounds them; auto: below 8 bits, "
+         "but not in q4_0"},
     {.field = "chat_template",
      .member = &ModelOptions::chat_template,
      .of_model = true,

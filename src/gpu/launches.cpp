@@ -363,6 +363,14 @@ void plan_rope(OpPlan& o) {
   l.launch(groups_for(uint64_t(l.p.head_dim + 1) / 2 * l.p.heads, kLanes), o.out());
 }
 
+void plan_hadamard(OpPlan& o) {
+  LaunchOf<hadamard_params> l(o);
+  l.p.x_at = l.bind(o.in(0)), l.p.y_at = l.bind(o.out());
+  l.p.run = uint32_t(o.op.param.i[0]), l.p.runs = width_of(o.out()) / l.p.run;
+  l.p.factor = hadamard_factor(l.p.run);
+  l.launch(l.p.runs, o.out());
+}
+
 void plan_elementwise(OpPlan& o) {
   LaunchOf<elementwise_params> l(o);
   l.p.a_at = l.bind(o.in(0)), l.p.b_at = o.op.inputs > 1 ? l.bind(o.in(1)) : l.bind_nothing();

@@ -66,6 +66,7 @@ void plan_quantize(OpPlan&), plan_quantize_row(OpPlan&);
 void plan_rms_norm(OpPlan&);
 void plan_norm(OpPlan&);
 void plan_rope(OpPlan&);
+void plan_hadamard(OpPlan&);
 void plan_concat(OpPlan&);  // also slice
 void plan_route(OpPlan&);
 void plan_combine(OpPlan&);

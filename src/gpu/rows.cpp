@@ -114,6 +114,7 @@ Rows make_rows(const std::string& backend, bool matrix_units, bool tensors) {
   add(OpKind::Slice, DType::F32, "slice", plan_concat);
   add(OpKind::Concat, DType::F32, "concat", plan_concat);
   add(OpKind::Rope, DType::F32, "rope", plan_rope);
+  add(OpKind::Hadamard, DType::F32, "hadamard", plan_hadamard);
 #define GIMBAL_ELEMENTWISE(number, id, name, ...) add(OpKind::id, DType::F32, name, plan_elementwise);
 #include "ops/ops.def"
   add(OpKind::AddScaled, DType::F32, "add_scaled", plan_add_scaled);

@@ -133,6 +133,8 @@ Json json_of(const ModelPlan& p) {
           {"batch", p.batch},
           {"sequences", p.sequences},
           {"cache_type", p.cache_type},
+          {"cache_rotated", p.cache_rotated},
+          {"cache_rotation_reason", p.cache_rotation_reason},
           {"placement", array_of(p.placement)},
           {"fallbacks", array_of(p.fallbacks)},
           {"memory", array_of(p.memory)},

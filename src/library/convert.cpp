@@ -81,6 +81,7 @@ ModelPlan to_public(const PlannedModel& p) {
   to.context = plan.options.context, to.trained_context = plan.config.context;
   to.batch = plan.options.batch, to.sequences = plan.options.sequences;
   to.cache_type = info(plan.options.cache_type).name;
+  to.cache_rotated = plan.rotation.rotated, to.cache_rotation_reason = plan.rotation.why;
   to.placement = placement_of(plan, p.opened);
   for (const own::Fallback& f : p.fallbacks) to.fallbacks.push_back(to_public(f));
   to.memory = memory_of(plan);

@@ -23,6 +23,7 @@ struct RecordOptions {
   int context = 1;              // positions of each
   int64_t cache_positions = 1;  // of all together, in pools that keep all positions
   DType cache_type = DType::F16;
+  bool rotate = false;      // queries, keys and values, for the cache: arch/blocks.h
   bool embeddings = false;  // the rows are given as embeddings, not as tokens
   bool hidden = false;      // Output::Hidden can be requested
   bool logits = true;       // Output::Logits can be requested

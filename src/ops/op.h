@@ -108,6 +108,13 @@ inline constexpr int kPagePositions = 64;
 inline constexpr int kMaxDistances = 1024;
 // The longest attention head: kernels hold one row of it in a fixed-size buffer.
 inline constexpr int kMaxHeadDim = 1024;
+// What Hadamard multiplies with after its sums: 1 / sqrt(n), n a power of two. The root of a half is rounded
+// once, and its product with a power of two is exact.
+constexpr float hadamard_factor(int64_t n) {
+  float f = 1;
+  for (; n >= 4; n /= 4) f /= 2;
+  return n == 2 ? f * 0.707106781f : f;
+}
 // A dot product is the sum, in order, of the sums of chunks of this many values.
 inline constexpr int kChunk = 256;
 

@@ -53,6 +53,7 @@ class ProgramBuilder {
   Value rope(Value x, Value table, RopePairs pairs, int first = 0) {
     return record(OpKind::Rope, {x, table}, {{}, {int64_t(pairs), first}});
   }
+  Value hadamard(Value x, int run) { return record(OpKind::Hadamard, {x}, {{}, {run}}); }
   // A bias requires a weight.
   Value norm(Value x, NormKind kind, float epsilon, std::optional<Value> weight = {},
              std::optional<Value> bias = {});

@@ -69,6 +69,13 @@ Status check(RunOptions& o, const Config& c) {
   return check_cache_type(o.cache_type, c.head_dim);
 }
 
+Status choose_rotation(ModelPlan& b, bool cached) {
+  auto choice = gimbal::choose_rotation(b.options.cache_rotation, b.options.cache_type, cached);
+  if (!choice) return choice.error();
+  b.rotation = std::move(*choice);
+  return Done{};
+}
+
 Error about(const ModelPlan& b, const Error& e) {
   Error named = e;
   named.message = format("{}: {}", b.source, e.message);
@@ -85,7 +92,8 @@ Result<Bucket> record(const ModelSource& file, ModelPlan& b, int rows, AdapterSe
   Recorder m(
       p, file, b.config,
       {rows, o.batch, o.sequences, o.context, o.cache_positions ? std::min(o.cache_positions, whole) : whole,
-       o.cache_type, o.embeddings, o.hidden, o.logits, o.drafts > 0, o.states, adapters, o.state_layers});
+       o.cache_type, b.rotation.rotated, o.embeddings, o.hidden, o.logits, o.drafts > 0, o.states, adapters,
+       o.state_layers});
   (o.arch ? o.arch : find_arch(b.config.arch))->record(m);
   if (auto e = m.error()) return *e;
   m.finish();
@@ -353,9 +361,10 @@ Result<ModelPlan> make_model_plan(const ModelSource& file, std::span<const Place
   if (!rules) return rules.error();
   auto stages = stages_of(where, config->layers, options.tensor_rules);
   if (!stages) return stages.error();
-  ModelPlan b{file.path(), std::move(*config), options, {}, std::move(*stages)};
+  ModelPlan b{file.path(), std::move(*config), options, {}, {}, std::move(*stages)};
   b.file_bytes = file.file_bytes(), b.adapters = scales_at_start(file.tensors());
   if (auto ok = check(b.options, b.config); !ok) return ok.error();
+  if (auto ok = choose_rotation(b, true); !ok) return ok.error();
   const RunOptions& o = b.options;
   const std::vector<AdapterSet> sets = adapter_sets(b.adapters.size());
   for (AdapterSet set : sets) {
@@ -363,6 +372,11 @@ Result<ModelPlan> make_model_plan(const ModelSource& file, std::span<const Place
       if (auto ok = add_bucket(file, b, rows, set, *rules); !ok) return ok.error();
     if (auto ok = add_bucket(file, b, o.batch, set, *rules); !ok) return ok.error();
   }
+  // The first layers alone may keep none though the model does.
+  const bool cached = o.first_layers || std::any_of(b.pools.begin(), b.pools.end(), [](const StatePool& p) {
+                        return p.kind == StateKind::Paged;
+                      });
+  if (auto ok = choose_rotation(b, cached); !ok) return ok.error();
   if (auto ok = check_same_weights(b); !ok) return ok.error();
   for (Stage& stage : b.stages) {
     for (AdapterSet set : sets) share_places(stage, b.bucket_for(o.batch, set));

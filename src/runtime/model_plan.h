@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "device/device.h"
@@ -13,6 +14,7 @@
 #include "model/state.h"
 #include "program/partition.h"
 #include "program/place.h"
+#include "runtime/cache_rotation.h"
 #include "runtime/disk_experts.h"
 #include "runtime/tensor_rules.h"
 #include "runtime/top_logits.h"
@@ -39,6 +41,7 @@ struct RunOptions {
   // if no page is free (Code::OutOfMemory) and changes nothing.
   int64_t cache_positions = 0;
   DType cache_type = DType::F16;  // one of kCacheTypes (ops/op_def.h)
+  CacheRotation cache_rotation = CacheRotation::Auto;
   KernelPreference kernels;
   int first_layers = 0;             // computes only this many layers, for tests; 0: all
   bool embeddings = false;          // rows may have embeddings instead of tokens
@@ -117,6 +120,7 @@ struct ModelPlan {
   std::string source;  // names the file in errors: escaped
   Config config;
   RunOptions options;            // context filled in
+  RotationChoice rotation;       // of queries, keys and values for the cache
   std::vector<StatePool> pools;  // the state of sequences
   // In the order of their layers; before them those that are there for rules. At least one. A step passes
   // their parts by rising turn.

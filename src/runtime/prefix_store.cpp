@@ -32,6 +32,7 @@ void states_of(const ModelPlan& plan, Each each) {
 // The form of all pages.
 PageKey root_of(std::string_view identity, const ModelPlan& plan) {
   std::string form = format("gimbal-prefix-1 {} ", identity);
+  if (plan.rotation.rotated) form += "rotated ";
   for (const StatePool& pool : plan.pools) form += format("pool {} {} ", int(pool.kind), pool.window);
   states_of(plan, [&](const Device&, const StateValue& s, const ValueInfo& v) {
     form += format("state {} {} {} {}", v.name, s.pool, int(s.layout), info(v.shape.type).name);

@@ -251,5 +251,28 @@ TEST(AuditCommand, AnswersOfTheServer) {
   }
 }
 
+// In the server's process and in one of its own: the setting arrives, and the certificate names it.
+TEST(AuditCommand, AnswersFromARotatedCache) {
+  const std::string model = golden_dir() + "/quant/q-q8_0.gguf";
+  for (const char* workers : {"none", "cpu"})
+    for (const char* rotation : {"on", "off"}) {
+      SCOPED_TRACE(std::string(workers) + " " + rotation);
+      const Serving s({model, "--kv-type", "q4_0", "--kv-rotation", rotation, "--workers", workers});
+      const Json answer =
+          s.ask("/v1/completions", {{"prompt", "The dog"}, {"max_tokens", 8}, {"certificate", true}});
+      const std::string receipt = s.ask(get("/v1/receipts/" + answer["id"].get<std::string>())).body;
+      const Json certificate = Json::parse(receipt)["certificates"][0];
+      const bool on = rotation == std::string("on");
+      EXPECT_EQ(certificate["settings"]["cache_type"], on ? "q4_0, rotated" : "q4_0");
+      EXPECT_EQ(json_of(gimbal({"audit", write("rotated.json", receipt), "-m", model, "--json"}))["verdict"],
+                "same");
+      Json other = certificate;
+      other["settings"]["cache_type"] = on ? "q4_0" : "q4_0, rotated";
+      const Ran differs = gimbal({"audit", write("other.json", other.dump()), "-m", model, "--json"});
+      EXPECT_EQ(json_of(differs)["verdict"], "differs") << differs.err;
+    }
+  EXPECT_EQ(gimbal({"serve", model, "--kv-rotation", "on", "--port", "0"}).code, 2) << "a cache in f16";
+}
+
 }  // namespace
 }  // namespace gimbal::test

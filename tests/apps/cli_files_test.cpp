@@ -215,9 +215,9 @@ TEST(Models, AreFoundWherePeopleKeepThem) {
 
 TEST(Plan, AddsUp) {
   Json j = json_of(gimbal({"plan", "--json", "--ctx", "256", "--kv-type", "f32"}));
-  expect_keys(
-      j, {"model", "architecture", "file_bytes", "context", "trained_context", "batch", "kv_type", "devices",
-          "host", "host_per_session", "draft", "placement", "fallbacks", "fits", "remedy"});
+  expect_keys(j, {"model", "architecture", "file_bytes", "context", "trained_context", "batch", "kv_type",
+                  "kv_rotation", "devices", "host", "host_per_session", "draft", "placement", "fallbacks",
+                  "fits", "remedy"});
   const Json& m = j["devices"][0];
   expect_keys(m, {"weights", "kv_cache", "activations", "step", "output", "scratch", "hand_over", "total",
                   "free", "device", "memory_total"});
@@ -273,6 +273,39 @@ TEST(Plan, ShowsWhatAQuantizedCacheTakes) {
   }
 }
 
+TEST(Plan, SaysWhetherTheCacheIsRotatedAndWhy) {
+  const std::string model = golden_dir() + "/quant/q-q8_0.gguf";
+  for (const auto& [options, rotated, line] :
+       {std::tuple(Args{"--kv-type", "q5_0"}, true,
+                   "q5_0, rotated: 4 and 5 bits lose less of rotated values"),
+        {Args{"--kv-type", "q5_0", "--kv-rotation", "off"}, false, "q5_0, not rotated: --kv-rotation is off"},
+        {Args{"--kv-type", "q4_0"}, false, "q4_0, not rotated: q4_0 keeps the bits"},
+        {Args{"--kv-type", "q4_0", "--kv-rotation", "on"}, true, "q4_0, rotated: --kv-rotation is on"},
+        {Args{"--kv-type", "q8_0"}, false, "q8_0, not rotated: 8 bits lose little"}}) {
+    const auto with = [&](Args args) {
+      args.insert(args.end(), options.begin(), options.end());
+      return args;
+    };
+    SCOPED_TRACE(line);
+    EXPECT_SAYS(gimbal(with({"plan", model})).out, std::string("KV cache in ") + line);
+    EXPECT_SAYS(gimbal(with({"explain", model})).out, std::string("KV cache in ") + line);
+    const Json plan = json_of(gimbal(with({"plan", model, "--json"})));
+    EXPECT_EQ(plan["kv_type"], options[1]);
+    EXPECT_EQ(plan["kv_rotation"]["rotated"], rotated);
+    EXPECT_EQ(json_of(gimbal(with({"explain", model, "--json"})))["kv_rotation"], plan["kv_rotation"]);
+    const Ran run = gimbal(with({"run", model, "-p", "Once", "-n", "2", "--stats"}));
+    EXPECT_EQ(run.code, 0) << run.err;
+    EXPECT_SAYS(run.err, std::string(options[1]) + (rotated ? ", rotated)" : ")"));
+    EXPECT_EQ(contains(run.err, "hadamard"), rotated) << "the receipt of what ran\n" << run.err;
+  }
+  const Ran no = gimbal({"plan", model, "--kv-rotation", "on"});
+  EXPECT_EQ(no.code, 2);
+  EXPECT_SAYS(no.err, "--kv-rotation is on, and a KV cache in f16 is not quantized");
+  EXPECT_SAYS(no.err, "choose a quantized --kv-type");
+  EXPECT_EQ(gimbal({"plan", model, "--kv-rotation", "maybe"}).code, 2);
+  EXPECT_EQ(gimbal({"plan", model}).out.find("rotat"), std::string::npos) << "an f16 cache needs no word";
+}
+
 TEST(Plan, AContextBeyondTheTrainedOneIsSaid) {
   const Json j = json_of(gimbal({"plan", "--json"}));
   const int trained = j["trained_context"].get<int>();
@@ -290,7 +323,8 @@ TEST(Plan, AContextBeyondTheTrainedOneIsSaid) {
 
 TEST(Explain, NamesTheKernelOfEveryOp) {
   Json j = json_of(gimbal({"explain", story_file("q8_0"), "--json"}));
-  expect_keys(j, {"model", "device", "device_reason", "placement", "fallbacks", "buckets", "leading"});
+  expect_keys(j, {"model", "device", "device_reason", "placement", "kv_type", "kv_rotation", "fallbacks",
+                  "buckets", "leading"});
   ASSERT_GE(j["buckets"].size(), 2u);
   EXPECT_EQ(j["buckets"][0]["purpose"], "generation");
   for (size_t b = 1; b < j["buckets"].size(); b++) {  // few rows have kernels of their own on most devices

@@ -19,11 +19,12 @@ using test::contains;
 class PromptCache : public testing::Test {
  protected:
   static LoadedModelPtr load(const std::string& path, DType cache = DType::F16,
-                             const std::vector<Lora>& lora = {}, bool embeddings = false) {
+                             const std::vector<Lora>& lora = {}, bool embeddings = false,
+                             CacheRotation rotation = CacheRotation::Auto) {
     EngineOptions o;
     o.backend = "cpu", o.threads = 1, o.verify = Verify::Never;
     o.run.context = 256, o.run.batch = 32, o.run.sequences = 2, o.run.cache_type = cache;
-    o.run.embeddings = embeddings;
+    o.run.embeddings = embeddings, o.run.cache_rotation = rotation;
     Engine engine(backend_registry(), std::move(o), [](const Event&) { return true; });
     auto file = open_model_file(path, {.kernel_config = "", .lora = lora});
     EXPECT_TRUE(file) << file.error().message;
@@ -197,6 +198,18 @@ TEST_F(PromptCache, OfSomethingElseOrDamagedIsSaidAndNotUsed) {
   EXPECT_SAYS(why(load(golden("arch/llama-gqa"), DType::F16, {{adapted.adapter, 1}})), "another model");
   keep(load(golden("arch/llama-gqa"), DType::F16, {{adapted.adapter, 1}}));
   EXPECT_SAYS(why(load(golden("arch/llama-gqa"), DType::F16, {{adapted.adapter, 0.5f}})), "another model");
+  // Rotated keys are no keys of a cache that is not rotated, and the other way round.
+  const auto cached = [&](CacheRotation rotation) {
+    return load(golden("arch/llama31-ropefreqs"), DType::Q8_0, {}, false, rotation);
+  };
+  for (const auto& [kept, read] :
+       {std::pair(CacheRotation::On, CacheRotation::Off), {CacheRotation::Off, CacheRotation::On}}) {
+    keep(cached(kept));
+    EXPECT_SAYS(why(cached(read)), "another model");
+    const auto again = cached(kept);
+    EXPECT_GT(restore_prompt(path_, *again, *session(again))->tokens, 0);
+  }
+  keep(load(golden("arch/llama-gqa"), DType::F16, {{adapted.adapter, 1}}));
   // A session with scales of its own.
   const auto same = load(golden("arch/llama-gqa"), DType::F16, {{adapted.adapter, 1}});
   const auto other = session(same);

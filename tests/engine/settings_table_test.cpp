@@ -57,6 +57,7 @@ const Reasons kRunOptions = {
     {"sequences", "sequences"},
     {"cache_positions", "absent: a whole context for each sequence"},
     {"cache_type", "cache_type"},
+    {"cache_rotation", "cache_rotation"},
     {"experts_from_disk", "experts_from_disk"},
     {"kernels", "prefer_kernel"},
     {"first_layers", "absent: verification tries the first layers"},
@@ -142,7 +143,7 @@ TEST(EngineSettings, BecomeTheOptionsOfTheEngine) {
   ModelOptions m;
   d.backend = "vulkan", d.split = {{"cpu", 4}, {"cuda:1", -1}}, d.strict = d.refresh = true;
   d.numerics = Numerics::Fast, d.prefer_kernel = {"cpu.*"}, d.packed = Packed::Off, d.verify = Verify::Never;
-  m.context = 77, m.sequences = 3, m.cache_type = "q8_0", m.kernel_config = "preset",
+  m.context = 77, m.sequences = 3, m.cache_type = "q8_0", m.cache_rotation = "on", m.kernel_config = "preset",
   m.lora = {{"a.gguf", 2}};
   auto e = engine_options(d, m);
   ASSERT_TRUE(e) << e.error().message;
@@ -160,6 +161,7 @@ TEST(EngineSettings, BecomeTheOptionsOfTheEngine) {
   EXPECT_EQ(e->run.batch, RunOptions().batch);
   EXPECT_EQ(e->run.sequences, 3);
   EXPECT_EQ(e->run.cache_type, DType::Q8_0);
+  EXPECT_EQ(e->run.cache_rotation, CacheRotation::On);
   const ModelFileOptions f = file_options(m);
   EXPECT_EQ(f.kernel_config, "preset");
   ASSERT_EQ(f.lora.size(), 1u);

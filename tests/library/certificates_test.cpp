@@ -125,6 +125,30 @@ TEST(LibraryCertificates, OfOtherSettingsAuditedTogether) {
   for (const Audit& a : *audits) EXPECT_EQ(a.verdict, Audit::Same) << a.subject << ": " << a.explanation;
 }
 
+// A cache that is rotated has other bits than one that is not, and a certificate says which it was.
+TEST(LibraryCertificates, OfRotatedCachesAreAuditedWithTheRotation) {
+  const std::string path = gimbal::test::golden_dir() + "/quant/q-f16.gguf";
+  std::string first;
+  for (const char* rotation : {"auto", "off"}) {
+    ModelOptions m;
+    m.context = 64, m.cache_type = "q4_1", m.cache_rotation = rotation;
+    auto loaded = engine_with(1).load(path, m);
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    auto text = loaded->new_sequence()->generate("Once upon a time", options(3));
+    ASSERT_TRUE(text && text->certificate);
+    std::string certificate = text->certificate->text();
+    const bool rotated = certificate.find("\"q4_1, rotated\"") != certificate.npos;
+    EXPECT_EQ(rotated, rotation == std::string("auto")) << certificate;
+    AuditOptions of_file;
+    of_file.model = path;
+    EXPECT_EQ(engine_with(1).audit(*text->certificate, of_file)->verdict, Audit::Same);
+    if (!rotated) continue;
+    const std::string name = "q4_1, rotated";
+    certificate.replace(certificate.find(name), name.size(), "q4_1");
+    EXPECT_EQ(engine_with(1).audit(*Certificate::parse(certificate), of_file)->verdict, Audit::Differs);
+  }
+}
+
 TEST(LibraryCertificates, FilesPrivatePromptsAndSignatures) {
   Model model = load(1);
   const Certificate c = *model.new_sequence()->generate("The dog", options(1))->certificate;

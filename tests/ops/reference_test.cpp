@@ -171,6 +171,19 @@ TEST(Reference, MatMulWithAndWithoutBias) {
   near(biased.magnitude, {16, 22, 0, 0, 0, 0});
 }
 
+// By the recursion: the matrix of 2n rows is {{H, H}, {H, -H}} of that of n rows.
+TEST(Reference, HadamardOfFourValuesAndOfTwo) {
+  Tensor x = floats({4, 1, 2}, {1, 2, 3, 5, -1, 0, 0, 0});
+  OpParams p;
+  p.i[0] = 4;
+  near(run_op(OpKind::Hadamard, p, {&x}, x.shape, 2).out.values,
+       {5.5, -1.5, -2.5, 0.5, -0.5, -0.5, -0.5, -0.5});
+  p.i[0] = 2;
+  const double root = std::sqrt(0.5);
+  near(run_op(OpKind::Hadamard, p, {&x}, x.shape, 1).out.values,
+       {3 * root, -root, 8 * root, -2 * root, kOld, kOld, kOld, kOld});
+}
+
 TEST(Reference, RopeIsAMultiplicationOfComplexNumbers) {
   const int hd = 6, heads = 2, rows = 3, rotated = 4;
   Tensor x = floats({hd, heads, rows}, wave(hd * heads * rows, 0.7)),

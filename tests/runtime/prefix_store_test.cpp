@@ -106,14 +106,16 @@ TEST_F(StoredPrefixes, ServeOtherBatches) {
   }
 }
 
-TEST_F(StoredPrefixes, EveryCacheFormatHasPagesOfItsOwn) {
+TEST_F(StoredPrefixes, EveryCacheFormatHasPagesOfItsOwnRotatedOrNot) {
   const auto text = any_tokens(150, 500);
   size_t files_before = 0;
-  for (const DType type : {DType::F16, DType::F32, DType::BF16, DType::Q8_0, DType::Q5_0, DType::Q4_1,
-                           DType::Q4_0, DType::IQ4_NL}) {
-    SCOPED_TRACE(info(type).name);
+  for (const char* name : {"f16", "f32", "bf16", "q8_0", "q8_0, rotated", "q5_0", "q5_0, rotated", "q4_1",
+                           "q4_0", "q4_0, rotated", "iq4_nl"}) {
+    SCOPED_TRACE(name);
+    RunOptions run;
+    ASSERT_TRUE(read_cache_name(name, run.cache_type, run.cache_rotation));
     StoringSettings s;
-    s.cache = type;
+    s.cache = run.cache_type, s.rotation = run.cache_rotation;
     Loaded without("arch/llama31-ropefreqs", nullptr, s);
     const StoredAnswer want = answer(without, text, 140);
     Loaded a("arch/llama31-ropefreqs", open_pages(), s);

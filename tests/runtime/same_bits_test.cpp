@@ -33,8 +33,9 @@ std::string first_difference(const std::vector<float>& a, const std::vector<floa
 }
 
 std::vector<float> run(const std::string& model, const std::string& device, DType cache, int batch, int split,
-                       const std::vector<int32_t>& tokens) {
+                       const std::vector<int32_t>& tokens, CacheRotation rotation = CacheRotation::Auto) {
   EngineOptions o;
+  o.run.cache_rotation = rotation;
   o.device = device, o.run.cache_type = cache, o.run.logit_rows = std::max(batch, 256), o.run.batch = batch;
   o.run.context = tokens.size() <= 256 ? 256 : 512;  // gpt2's learned positions end at 256
   auto e = open_engine(model, o);
@@ -188,14 +189,21 @@ TEST(SameBits, ForAPromptThatFillsTheContext) {
 TEST(SameBits, WithAQuantizedCache) {
   const auto tokens = some_tokens(130, 512);
   for (const char* model : {"quant/q-q8_0", "arch/llama31-ropefreqs"})
-    for (DType cache : {DType::Q8_0, DType::Q5_0, DType::Q4_1, DType::Q4_0, DType::IQ4_NL}) {
+    for (const auto& [cache, rotation] : {std::pair(DType::Q8_0, CacheRotation::Off),
+                                          {DType::Q8_0, CacheRotation::On},
+                                          {DType::Q5_0, CacheRotation::Off},
+                                          {DType::Q5_0, CacheRotation::On},
+                                          {DType::Q4_1, CacheRotation::On},
+                                          {DType::Q4_0, CacheRotation::Off},
+                                          {DType::Q4_0, CacheRotation::On},
+                                          {DType::IQ4_NL, CacheRotation::On}}) {
       const std::string path = golden_dir() + "/" + model + ".gguf";
-      const auto want = run(path, "threads=1\nvariant=baseline", cache, 256, 0, tokens);
+      const auto want = run(path, "threads=1\nvariant=baseline", cache, 256, 0, tokens, rotation);
       ASSERT_EQ(want.size(), tokens.size() * 512);
       auto same = [&](const std::string& device, int batch, int split) {
-        EXPECT_EQ(first_difference(want, run(path, device, cache, batch, split, tokens)), "")
-            << model << ", " << info(cache).name << " cache, " << device << ", batch " << batch << ", split "
-            << split;
+        EXPECT_EQ(first_difference(want, run(path, device, cache, batch, split, tokens, rotation)), "")
+            << model << ", " << cache_name(info(cache).name, rotation == CacheRotation::On) << " cache, "
+            << device << ", batch " << batch << ", split " << split;
       };
       for (const std::string& v : cpu_variants().usable) same("threads=1\nvariant=" + v, 256, 0);
       for (int threads : {2, 3, 5}) same("threads=" + std::to_string(threads), 256, 0);

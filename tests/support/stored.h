@@ -19,6 +19,7 @@ inline std::string small_model(const std::string& name) {
 struct StoringSettings {
   int batch = 32, context = 512;
   DType cache = DType::F16;
+  CacheRotation rotation = CacheRotation::Auto;
   std::string device = "cpu", then = "";  // `then`: of the second half of the layers
   bool fast = false, embeddings = false;
   int64_t positions = 0;
@@ -44,6 +45,7 @@ struct Loaded {
     if (then) where.push_back({then.get(), second, ""});
     RunOptions run;
     run.context = s.context, run.batch = s.batch, run.sequences = 2, run.cache_type = s.cache;
+    run.cache_rotation = s.rotation;
     run.kernels.allow_fast = s.fast, run.embeddings = s.embeddings, run.cache_positions = s.positions;
     run.arch = s.arch;
     auto loaded = load_placed(file, where, run);

@@ -65,6 +65,8 @@ class Explain final : public Command {
               {"device", b.device().id()},
               {"device_reason", reason_of(p.opened)},
               {"placement", report_json(worded_placement(b, p.opened))},
+              {"kv_type", info(b.options.cache_type).name},
+              {"kv_rotation", report_json(RotationChoice{b.rotation.rotated, with_options(b.rotation.why)})},
               {"fallbacks", sentences(p.fallbacks)},
               {"buckets", buckets_json(b, "generation", "prompt")},
               {"leading", std::move(leading)}};
@@ -134,6 +136,7 @@ class Explain final : public Command {
                    b.stages[0].why.empty() ? p.opened.why : with_options(b.stages[0].why)));
     }
     for (const std::string& line : packed_lines(b)) print(format("  weights {}\n", line));
+    print(format("  KV cache in {}\n", cache_line(b)));
     for (size_t which : b.distinct_buckets()) {
       print(format("\n{}\n", bold(which == b.bucket_for(1) ? "Generation: one token a step"
                                                            : format("Prompt: up to {} tokens a step",

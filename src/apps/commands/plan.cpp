@@ -58,7 +58,7 @@ class Plan final : public Command {
       r.draft_memory = memory_report(planned.draft->plan);
     }
     r.placement = worded_placement(p.plan, p.opened), r.fallbacks = sentences(p.fallbacks);
-    r.fits = bool(fits);
+    r.kv_rotation.why = with_options(r.kv_rotation.why), r.fits = bool(fits);
     if (!fits) r.remedy = fits.error().remedy;
     Json j = report_json(r);
     j["max_context_length"] = largest_context(p.plan);
@@ -88,9 +88,8 @@ class Plan final : public Command {
       head.row({"device", format("{}, {}: {} free of {}", u.device->id(), printable(d.name ? d.name : ""),
                                  human_bytes(u.sum.free), human_bytes(d.memory_total))});
     }
-    head.row({"context",
-              format("{} positions (trained on {}), prompts in batches of {}, KV cache in {}",
-                     b.options.context, b.config.context, b.options.batch, info(b.options.cache_type).name)});
+    head.row({"context", format("{} positions (trained on {}), prompts in batches of {}, KV cache in {}",
+                                b.options.context, b.config.context, b.options.batch, cache_line(b))});
     for (const std::string& line : placement_lines(p)) head.row({"placement", line});
     for (const std::string& line : packed_lines(b)) head.row({"weights", line});
     if (speed) head.row({"speed", speed_line(*speed)});

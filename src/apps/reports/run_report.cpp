@@ -63,6 +63,13 @@ std::vector<std::string> packed_lines(const ModelPlan& b) {
   return all;
 }
 
+std::string cache_line(const ModelPlan& plan) {
+  const DTypeInfo& t = info(plan.options.cache_type);
+  if (t.block == 1) return t.name;
+  return format("{}, {}rotated: {}", t.name, plan.rotation.rotated ? "" : "not ",
+                with_options(plan.rotation.why));
+}
+
 std::string speed_line(const ExpertSpeed& s) {
   return format(
       "at least {:.1f} tokens/s with this disk: a token chooses {} of experts, and {}/s were measured{}; "
@@ -104,7 +111,8 @@ std::string run_stats(const LoadedModel& loaded, const Generated& g, uint64_t se
     t.row({"memory", format("{}{}: weights {}, KV cache {} ({} positions, {}), activations {}",
                             b.split() ? u.device->id() + " " : "", human_bytes(u.sum.total()),
                             human_bytes(u.sum.weights), human_bytes(u.sum.cache), b.options.context,
-                            info(b.options.cache_type).name, human_bytes(u.sum.activations))});
+                            cache_name(info(b.options.cache_type).name, b.rotation.rotated),
+                            human_bytes(u.sum.activations))});
   }
   for (const std::string& line : packed_lines(b)) t.row({"weights", line});
   add_expert_counts(t, *loaded.model);

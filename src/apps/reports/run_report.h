@@ -15,6 +15,8 @@ size_t device_count(const ModelPlan&);
 std::vector<PlacedLayers> worded_placement(const ModelPlan&, const OpenedDevice&);
 // "4.66 GB, mapped from 'FILE'", for each stage with packed weights.
 std::vector<std::string> packed_lines(const ModelPlan&);
+// "f16"; of a quantized cache whether it is rotated, and why: "q8_0, not rotated: 8 bits lose little ...".
+std::string cache_line(const ModelPlan&);
 // "at least 4.2 tokens/s with this disk: ..."
 std::string speed_line(const ExpertSpeed&);
 // Lines for stderr, each with its newline. `before`: the model's receipt before the text.

@@ -185,6 +185,7 @@ const CpuRow kTable[] = {
     row(NAME("slice.f32"), OpKind::Slice, row_work<1>, slice, kByRow),
     row(NAME("concat.f32"), OpKind::Concat, row_work<1>, concat, kByRow),
     row(NAME("rope.f32"), OpKind::Rope, row_work<4>, rope, kByRow),
+    row(NAME("hadamard.f32"), OpKind::Hadamard, row_work<7>, hadamard, kByRow),
 #define GIMBAL_ELEMENTWISE(number, id, name, ...) \
   row(NAME(name ".f32"), OpKind::id, row_work<4>, elementwise_##id, kByRow),
 #include "ops/ops.def"

@@ -121,13 +121,23 @@ Heads rotated(Recorder& m, Heads h, Value table, RopePairs pairs) {
   return h;
 }
 
+// For the cache, or back: the matrix is its own inverse.
+static Value turned(Recorder& m, Value x) {
+  const int width = width_of(m, x);
+  return m.options.rotate ? m.p.hadamard(x, width & -width) : x;
+}
+
+void write_heads(Recorder& m, const Remembered& r, const Heads& h) {
+  m.p.cache_write(r.keys, true, turned(m, h.k), m.positions(), m.sequences(), m.pages(r.pool));
+  m.p.cache_write(r.values, false, turned(m, h.v), m.positions(), m.sequences(), m.pages(r.pool));
+}
+
 Remembered remember(Recorder& m, const Attention& a, const Heads& h) {
   const size_t pool = m.paged(a.window);
-  const Value keys = m.keys("keys", pool, a.head_dim, a.kv_heads),
-              values = m.values("values", pool, a.value_dim, a.kv_heads);
-  m.p.cache_write(keys, true, h.k, m.positions(), m.sequences(), m.pages(pool));
-  m.p.cache_write(values, false, h.v, m.positions(), m.sequences(), m.pages(pool));
-  return {pool, keys, values};
+  const Value keys = m.keys("keys", pool, a.head_dim, a.kv_heads);
+  const Remembered r{pool, keys, m.values("values", pool, a.value_dim, a.kv_heads)};
+  write_heads(m, r, h);
+  return r;
 }
 
 Value attend_to(Recorder& m, const Attention& a, const Remembered& r, Value q) {
@@ -137,9 +147,10 @@ Value attend_to(Recorder& m, const Attention& a, const Remembered& r, Value q) {
       m.hyper.fail(Code::Unsupported, m.config.arch + ".attention.causal is false, and layers have a window");
     seen = m.seen_both(-1, -1);
   }
-  return m.p.join_heads(
-      m.p.attention(q, r.keys, r.values, m.positions(), m.sequences(), m.pages(r.pool),
-                    {a.scale, seen ? 0 : a.window, a.cap, a.alibi, seen, a.sinks, a.biases, a.distances}));
+  const Value y =
+      m.p.attention(turned(m, q), r.keys, r.values, m.positions(), m.sequences(), m.pages(r.pool),
+                    {a.scale, seen ? 0 : a.window, a.cap, a.alibi, seen, a.sinks, a.biases, a.distances});
+  return m.p.join_heads(turned(m, y));
 }
 
 Value attend(Recorder& m, const Attention& a, const Heads& h) {

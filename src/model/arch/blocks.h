@@ -67,7 +67,9 @@ Heads clamped(Recorder&, const Heads&);
 // Rotates q and k.
 Heads rotated(Recorder&, Heads, Value table, RopePairs);
 // Writes k and v into the layer's caches and attends to all of their positions; to later rows, too, if
-// attention.causal is false in the file. Returns [heads * value_dim, R].
+// attention.causal is false in the file. Returns [heads * value_dim, R]. With RecordOptions::rotate, q, k and
+// v are multiplied by a Hadamard matrix (ops/defs/hadamard.cpp) of the largest power of two that divides a
+// head, and so is the result, which turns the values back.
 Value attend(Recorder&, const Attention&, const Heads&);
 // The two halves of attend(), for layers that attend to an earlier layer's keys and values.
 struct Remembered {
@@ -75,6 +77,8 @@ struct Remembered {
   Value keys, values;
 };
 Remembered remember(Recorder&, const Attention&, const Heads&);
+// The second step of remember(), into caches that exist.
+void write_heads(Recorder&, const Remembered&, const Heads&);
 Value attend_to(Recorder&, const Attention&, const Remembered&, Value q);
 
 // ---- feed-forward layers

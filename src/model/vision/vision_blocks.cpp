@@ -84,9 +84,9 @@ static Value scaled_by(Recorder& m, const std::string& name, Value x) {
 }
 
 Value attended(Recorder& m, const Blocks& b, const arch::Attention& a, const arch::Heads& h) {
-  m.p.cache_write(b.keys, true, h.k, m.positions(), m.sequences(), m.pages(b.pool));
-  m.p.cache_write(b.values, false, h.v, m.positions(), m.sequences(), m.pages(b.pool));
-  return arch::attend_to(m, a, {b.pool, b.keys, b.values}, h.q);
+  const arch::Remembered cache{b.pool, b.keys, b.values};
+  arch::write_heads(m, cache, h);
+  return arch::attend_to(m, a, cache, h.q);
 }
 
 Value all_blocks(Recorder& m, const Blocks& b, Value x) {

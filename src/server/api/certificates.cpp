@@ -66,8 +66,8 @@ Certified::Certified(const ServedModel& model, std::string digest, const Generat
       grammar_(r.grammar) {
   const std::vector<Explanation> computed = model.explanations();
   if (!computed.empty())
-    settings_ = {computed[0].context, computed[0].kv_type, computed[0].fast_kernels,
-                 rope_changes(model.file())};
+    settings_ = {computed[0].context, cache_name(computed[0].kv_type, computed[0].kv_rotation.rotated),
+                 computed[0].fast_kernels, rope_changes(model.file())};
 }
 
 Result<Json> Certified::certificate(const ServedModel& model, const GenerationEnd& end,

@@ -71,7 +71,7 @@ TEST_F(Layers, EveryCacheBatchAndSplitOfThePrompt) {
   const int n = layers_of(file);
   for (DType cache : {DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q5_0, DType::Q4_1, DType::Q4_0,
                       DType::IQ4_NL}) {
-    const auto want = run(file, {{cpu_.get(), n, ""}}, options(cache));
+    const auto want = run(file, {{cpu_.get(), n, ""}}, options(cache));  // some of them rotated
     const std::vector<Placement> where = {{cpu_.get(), n - 1, ""}, {gpu_.get(), 1, ""}};
     EXPECT_EQ(bits_differ(want, run(file, where, options(cache))), "") << info(cache).name;
     EXPECT_EQ(bits_differ(want, run(file, where, options(cache), 1)), "") << info(cache).name;

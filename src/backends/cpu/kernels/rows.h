@@ -178,6 +178,26 @@ inline void rope(const CpuTask& t, int64_t begin, int64_t end) {
   }
 }
 
+// ---- hadamard: values at distance 1, 2, 4 .. of each run: (a, b) -> (a + b, a - b); then the factor
+inline void hadamard(const CpuTask& t, int64_t begin, int64_t end) {
+  const int64_t width = width_of(*t.out), n = t.op->param.i[0];
+  const float factor = gimbal::hadamard_factor(n);
+  for (int64_t row = begin; row < end; row++) {
+    const float* x = row_of(t, 0, row, width);
+    float* y = out_row(t, row, width);
+    for (int64_t run = 0; run < width; run += n, x += n, y += n) {
+      for (int64_t i = 0; i < n; i++) y[i] = x[i];
+      for (int64_t at = 1; at < n; at *= 2)
+        for (int64_t i = 0; i < n; i += 2 * at)
+          for (int64_t j = i; j < i + at; j++) {
+            const float a = y[j], b = y[j + at];
+            y[j] = a + b, y[j + at] = a - b;
+          }
+      for (int64_t i = 0; i < n; i++) y[i] *= factor;
+    }
+  }
+}
+
 // ---- add_scaled
 inline void add_scaled(const CpuTask& t, int64_t begin, int64_t end) {
   const int64_t width = width_of(*t.out);
