@@ -1,5 +1,6 @@
 #include "model/arch/blocks.h"
 
+#include <climits>
 #include <cstring>
 
 #include "base/fixed_math.h"
@@ -121,15 +122,16 @@ Heads rotated(Recorder& m, Heads h, Value table, RopePairs pairs) {
   return h;
 }
 
-// For the cache, or back: the matrix is its own inverse.
-static Value turned(Recorder& m, Value x) {
+// For the cache, or back: the matrix is its own inverse. Values lose less in runs of 64 (docs/quality.md).
+static Value turned(Recorder& m, Value x, int longest_run) {
   const int width = width_of(m, x);
-  return m.options.rotate ? m.p.hadamard(x, width & -width) : x;
+  return m.options.rotate ? m.p.hadamard(x, std::min(width & -width, longest_run)) : x;
 }
+constexpr int kWholeHead = INT_MAX, kRunOfValues = 64;
 
 void write_heads(Recorder& m, const Remembered& r, const Heads& h) {
-  m.p.cache_write(r.keys, true, turned(m, h.k), m.positions(), m.sequences(), m.pages(r.pool));
-  m.p.cache_write(r.values, false, turned(m, h.v), m.positions(), m.sequences(), m.pages(r.pool));
+  m.p.cache_write(r.keys, true, turned(m, h.k, kWholeHead), m.positions(), m.sequences(), m.pages(r.pool));
+  m.p.cache_write(r.values, false, turned(m, h.v, kRunOfValues), m.positions(), m.sequences(), m.pages(r.pool));
 }
 
 Remembered remember(Recorder& m, const Attention& a, const Heads& h) {
@@ -148,9 +150,9 @@ Value attend_to(Recorder& m, const Attention& a, const Remembered& r, Value q) {
     seen = m.seen_both(-1, -1);
   }
   const Value y =
-      m.p.attention(turned(m, q), r.keys, r.values, m.positions(), m.sequences(), m.pages(r.pool),
+      m.p.attention(turned(m, q, kWholeHead), r.keys, r.values, m.positions(), m.sequences(), m.pages(r.pool),
                     {a.scale, seen ? 0 : a.window, a.cap, a.alibi, seen, a.sinks, a.biases, a.distances});
-  return m.p.join_heads(turned(m, y));
+  return m.p.join_heads(turned(m, y, kRunOfValues));
 }
 
 Value attend(Recorder& m, const Attention& a, const Heads& h) {
