@@ -117,6 +117,10 @@ class Queue {
   bool is_cpu() const;
   bool supports(DType) const;  // arithmetic on it
   bool same_as(const Queue&) const;
+  // The seed of Tensor::uniform() and normal() on this queue. set_seed() begins their numbers anew; threads
+  // that draw at the same time get numbers of their own, in no order.
+  void set_seed(uint64_t) const;
+  uint64_t seed() const;  // 299792458 at first
   // Waits until everything is computed. Errors: those of the device, and the first error of tensors that were
   // dropped unread.
   Status wait() const;
@@ -146,6 +150,10 @@ class Tensor {
   static Tensor arange(Scalar begin, Scalar end, Scalar step, DType,
                        const Queue&);  // empty where the step leads away
   static Tensor eye(int64_t n, DType, const Queue&);
+  // Random numbers of the queue's seed, the same on every device: from 0 to below 1; of mean 0 and
+  // variance 1.
+  static Tensor uniform(const Dims&, DType, const Queue&);
+  static Tensor normal(const Dims&, DType, const Queue&);
   // Copies row-major numbers of that format; of formats in blocks, their blocks. Errors: Usage (shape) for
   // another number of bytes.
   static Tensor from_bytes(std::span<const std::byte>, const Dims&, DType, const Queue&);

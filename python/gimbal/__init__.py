@@ -15,7 +15,7 @@ from ._dtypes import DType, dtype
 from ._files import load, save
 from ._gimbal import DeviceError, DTypeError, Error, FileError, IndexError, NotFound, OutOfMemory, Queue, ShapeError, Tensor, UsageError
 from ._making import (Generator, arange, asarray, cat, cholesky, conv1d, conv2d, conv_transpose1d, conv_transpose2d, eye, from_bytes, from_dlpack, full, layer_norm, linear,
-                      linear_indexed, ones, qr, quantize, rms_norm, solve_triangular, stack, tensor, where, zeros)
+                      linear_indexed, normal, ones, qr, quantize, rms_norm, solve_triangular, stack, tensor, uniform, where, zeros)
 from ._custom import CustomOp, custom_op
 from ._queues import device, open_queue, queue_of
 from ._recorded import Recorded, record

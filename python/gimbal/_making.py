@@ -223,6 +223,16 @@ def conv_transpose2d(x, w, stride=1, padding=0, dilation=1, groups=1, output_pad
     return _gimbal.conv_transpose(x, w, stride, padding, dilation, groups, output_padding)
 
 
+def uniform(dims, dtype="f32", device=None):
+    """Random numbers from 0 to below 1, of the device's seed (Queue.set_seed); the same on every device."""
+    return _gimbal.draw(queue_of(device), False, _dims(dims), dtype_of(dtype).number)
+
+
+def normal(dims, dtype="f32", device=None):
+    """Random numbers with mean 0 and variance 1, of the device's seed (Queue.set_seed); the same on every device."""
+    return _gimbal.draw(queue_of(device), True, _dims(dims), dtype_of(dtype).number)
+
+
 class Generator:
     """Random numbers that are the same on every device: Threefry-4x32 of a 64-bit seed."""
 

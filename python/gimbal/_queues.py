@@ -61,6 +61,18 @@ def memory(self):
 
 
 @_method
+def set_seed(self, seed):
+    """Begins the numbers of gimbal.uniform() and gimbal.normal() on this device anew, with a 64-bit seed."""
+    _gimbal.set_seed(self, int(seed))
+
+
+@_method
+def seed(self):
+    """The seed of gimbal.uniform() and gimbal.normal() on this device; 299792458 at first."""
+    return _gimbal.seed(self)
+
+
+@_method
 def trim(self):
     """Gives back memory that is kept for later tensors."""
     _gimbal.trim(self)

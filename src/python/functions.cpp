@@ -128,6 +128,21 @@ PyObject* random(const Arguments& a) {  // seed, block, normal, dims, dtype, que
   return computed([&] { return normal ? g.normal(dims, type) : g.uniform(dims, type); });
 }
 
+PyObject* draw(const Arguments& a) {  // queue, normal, dims, dtype; by the queue's seed
+  const Queue q = a.queue(0);
+  const bool normal = a.truth(1);
+  const Dims dims = a.dims(2);
+  const DType type = a.dtype(3);
+  return computed([&] { return normal ? Tensor::normal(dims, type, q) : Tensor::uniform(dims, type, q); });
+}
+
+PyObject* set_seed(const Arguments& a) {  // queue, seed
+  const uint64_t seed = PyLong_AsUnsignedLongLongMask(a.object(1));
+  if (PyErr_Occurred()) throw Raised();
+  a.queue(0).set_seed(seed);
+  Py_RETURN_NONE;
+}
+
 PyObject* pair_of(const std::pair<Tensor, Tensor>& both) {
   Ref first(new_tensor(both.first)), second(new_tensor(both.second));
   return first && second ? PyTuple_Pack(2, first.get(), second.get()) : nullptr;
@@ -287,6 +302,9 @@ PyMethodDef kFunctions[] = {
     LAMBDA_OF("stack", const auto all = a.tensors(0); const int d = int(a.integer(1));
               return computed([&] { return stack(all, d); });),
     FUNCTION_OF("random", random),
+    FUNCTION_OF("draw", draw),
+    FUNCTION_OF("set_seed", set_seed),
+    LAMBDA_OF("seed", return PyLong_FromUnsignedLongLong(a.queue(0).seed());),
     FUNCTION_OF("quantize", quantized),
     LAMBDA_OF("linear_indexed", const Tensor& x = a.tensor(0), &w = a.tensor(1), &ids = a.tensor(2);
               return computed([&] { return linear_indexed(x, w, ids); });),

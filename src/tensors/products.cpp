@@ -257,4 +257,30 @@ Tensor Generator::normal(const Dims& dims, DType type) {
   return draw(int(gimbal::Distribution::Normal), dims, type);
 }
 
+void Queue::set_seed(uint64_t seed) const {
+  const std::lock_guard lock(state_->random_mutex);
+  state_->seed = seed, state_->block = 0;
+}
+uint64_t Queue::seed() const {
+  const std::lock_guard lock(state_->random_mutex);
+  return state_->seed;
+}
+
+namespace {
+// A generator that begins behind the numbers drawn so far.
+Generator next_numbers(const Queue& q, const Dims& dims) {
+  Queue::State& s = *TensorAccess::state(q);
+  const int64_t n = gimbal::check_dims(dims) ? 0 : gimbal::dense_layout(dims).count();
+  const std::lock_guard lock(s.random_mutex);
+  return Generator(s.seed, q, std::exchange(s.block, s.block + uint64_t(n + 3) / 4));
+}
+}  // namespace
+
+Tensor Tensor::uniform(const Dims& dims, DType type, const Queue& q) {
+  return next_numbers(q, dims).uniform(dims, type);
+}
+Tensor Tensor::normal(const Dims& dims, DType type, const Queue& q) {
+  return next_numbers(q, dims).normal(dims, type);
+}
+
 }  // namespace gimbal::v1

@@ -72,6 +72,8 @@ struct Queue::State {
   std::optional<Error> dropped;  // of a failed tensor that was dropped unread
   // Kernels of the program, by the state of their operation.
   std::map<const void*, std::shared_ptr<HostKernel>> custom;
+  std::mutex random_mutex;  // of the seed, and of the block with which the next numbers begin
+  uint64_t seed = 299792458, block = 0;
   std::mutex host_mutex;  // of host_error, which threads of a custom operation set during submit()
   std::optional<gimbal::Error> host_error;
 

@@ -12,6 +12,17 @@ import gimbal as gb
 
 
 class Indexing(unittest.TestCase):
+    def test_random_numbers_of_the_device(self):
+        q = gb.open_queue("cpu")
+        self.assertEqual(q.seed(), 299792458)
+        q.set_seed(2**63 + 5)
+        first = gb.normal((3, 5), device=q).tolist()
+        self.assertEqual(first, gb.Generator(2**63 + 5, q).normal((3, 5)).tolist())
+        self.assertTrue(all(0 <= v < 1 for v in gb.uniform(100, device=q).tolist()))
+        q.set_seed(2**63 + 5)
+        self.assertEqual(gb.normal((3, 5), device=q).tolist(), first)
+        self.assertEqual(gb.uniform(4, gb.f16, device=q).dtype, gb.f16)
+
     def test_is_that_of_numpy(self):
         a = np.arange(2 * 3 * 4 * 5, dtype=np.int32).reshape(2, 3, 4, 5)
         x = gb.tensor(a)

@@ -29,6 +29,27 @@ TEST_F(TensorQueue, SaysWhatItIs) {
   EXPECT_FALSE(other->same_as(*queue));
 }
 
+// The numbers of Generator, which golden_tensors_test compares with other people's.
+TEST_F(TensorQueue, RandomNumbersFollowItsSeed) {
+  const auto numbers = [](const Tensor& x) { return *x.values<float>(); };
+  EXPECT_EQ(queue->seed(), 299792458u);
+  const Queue same = *queue;
+  same.set_seed(7);
+  EXPECT_EQ(queue->seed(), 7u) << "copies are the same queue";
+  Generator g(7, *queue);
+  const auto first = numbers(Tensor::normal({3, 5}, DType::F32, *queue));
+  EXPECT_EQ(first, numbers(g.normal({3, 5})));
+  EXPECT_EQ(numbers(Tensor::uniform({9}, DType::F32, *queue)), numbers(g.uniform({9})));
+  EXPECT_FALSE(Tensor::uniform({-1}, DType::F32, *queue).ok());
+  EXPECT_FALSE(Tensor::uniform({2}, DType::I32, *queue).ok());
+  queue->set_seed(7);
+  EXPECT_EQ(numbers(Tensor::normal({3, 5}, DType::F32, *queue)), first) << "from the beginning";
+  const auto other = open_queue("cpu");
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other->seed(), 299792458u);
+  EXPECT_NE(numbers(Tensor::normal({3, 5}, DType::F32, *other)), first);
+}
+
 TEST_F(TensorQueue, NamesThatDoNotExistAreErrors) {
   for (const char* where : {"gpu", "cpu:7", "cuda:x", ""}) {
     const auto none = open_queue(where);
