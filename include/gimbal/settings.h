@@ -76,9 +76,9 @@ struct ModelOptions {
   // size that is a multiple of 32.
   std::string cache_type = "f16";
   // "auto", "on", "off": whether queries, keys and values are rotated before a quantized cache rounds them,
-  // which keeps more of their accuracy. "auto": in formats below 8 bits, but not in q4_0, which had no
-  // rotation in the first version and keeps its bits. "on" with a format that is not quantized is an error
-  // (Usage).
+  // which keeps more of their accuracy. "auto": in q5_0 and iq4_nl. q8_0 gains little, some models lose by it
+  // in q4_1, and q4_0, which is older than the rotation, keeps its bits. "on" with a format that is not
+  // quantized is an error (Usage).
   std::string cache_rotation = "auto";
   // Layout of the weights of a BitNet file in TL1, TL2 or I2_S, which the file does not record: the path of a
   // kernel_config.ini, or "default", "preset", "i2_s-64", "i2_s-4x1". Empty: as in published models; other

@@ -183,8 +183,8 @@ inline constexpr EngineSetting kEngineSettings[] = {
      .of_model = true,
      .option = "--kv-rotation",
      .help =
-         "rotation of queries, keys and values before a quantized KV cache rounds them; auto: below 8 bits, "
-         "but not in q4_0"},
+         "rotation of queries, keys and values before a quantized KV cache rounds them; auto: in q5_0 and "
+         "iq4_nl"},
     {.field = "chat_template",
      .member = &ModelOptions::chat_template,
      .of_model = true,

@@ -1,7 +1,7 @@
 #include "runtime/cache_rotation.h"
 
 #include "base/format.h"
-#include "tensor/dtype.h"
+#include "tensor/format.h"
 
 namespace gimbal {
 namespace {
@@ -32,6 +32,9 @@ Result<RotationChoice> choose_rotation(CacheRotation wish, DType cache, bool cac
     return RotationChoice{on, format("'cache_rotation' is {}", on ? "on" : "off")};
   if (t.bytes >= t.block) return RotationChoice{false, "8 bits lose little without it"};
   if (cache == DType::Q4_0) return RotationChoice{false, "q4_0 keeps the bits that it had before rotations"};
+  if (format_of(cache).minimums)
+    return RotationChoice{
+        false, format("{} has a minimum for each block, and some models lose by a rotation", t.name)};
   return RotationChoice{true, "4 and 5 bits lose less of rotated values"};
 }
 

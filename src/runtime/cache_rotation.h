@@ -9,8 +9,9 @@
 
 namespace gimbal {
 
-// Auto: in the formats of 4 and 5 bits but q4_0, which is older than the rotation and keeps its bits. On: an
-// error where nothing can be rotated.
+// Auto: in q5_0 and iq4_nl. Not in q8_0, which gains little, in q4_1, which some models lose by
+// (docs/quality.md), and in q4_0, which is older than the rotation and keeps its bits. On: an error where
+// nothing can be rotated.
 enum class CacheRotation { Auto, On, Off };
 
 struct RotationChoice {
