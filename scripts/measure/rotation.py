@@ -88,7 +88,7 @@ def main():
         raise Problem("--write measures the fetched models")
     peer = install.install(wanted.work, say)
     pieces, _ = mixed_text()
-    page = [f"`scripts/measure/rotation.py --write{' --no-peer' * wanted.no_peer}`, {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}, {peer.description()['engine']}."]
+    page = [f"`scripts/measure/rotation.py --write{' --no-peer' * wanted.no_peer}`, {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}{'' if wanted.no_peer else ', ' + peer.description()['engine']}."]
     with tempfile.TemporaryDirectory(dir=wanted.work) as folder:
         for model in wanted.files or [real_models.path_of(model) for model in real_models.MODELS]:
             if not os.path.isfile(model):
