@@ -247,7 +247,10 @@ Failure Device::add_text(const gimbal_host_kernel& k) {
   if (Failure f = runtime_->compile(text, compiled.get())) return f;
   code.code = *texts_.emplace_back(std::move(compiled));
   Kernel* loaded = nullptr;
-  if (Failure f = runtime_->load(code, &loaded)) return f;
+  if (Failure f = runtime_->load(code, &loaded)) {
+    if (f.code == Failure::Unsupported) f.code = Failure::Invalid;  // the text is wrong, not the device
+    return f;
+  }
   counters_.kernels_loaded++;
   kernels_[k.info.name] = loaded;
   rows_.rows.push_back(custom_row(rows_, k.info));
