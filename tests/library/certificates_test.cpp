@@ -129,7 +129,7 @@ TEST(LibraryCertificates, OfOtherSettingsAuditedTogether) {
 TEST(LibraryCertificates, OfRotatedCachesAreAuditedWithTheRotation) {
   const std::string path = gimbal::test::golden_dir() + "/quant/q-f16.gguf";
   std::string first;
-  for (const char* rotation : {"auto", "off"}) {
+  for (const char* rotation : {"on", "off"}) {
     ModelOptions m;
     m.context = 64, m.cache_type = "q4_1", m.cache_rotation = rotation;
     auto loaded = engine_with(1).load(path, m);
@@ -138,7 +138,7 @@ TEST(LibraryCertificates, OfRotatedCachesAreAuditedWithTheRotation) {
     ASSERT_TRUE(text && text->certificate);
     std::string certificate = text->certificate->text();
     const bool rotated = certificate.find("\"q4_1, rotated\"") != certificate.npos;
-    EXPECT_EQ(rotated, rotation == std::string("auto")) << certificate;
+    EXPECT_EQ(rotated, rotation == std::string("on")) << certificate;
     AuditOptions of_file;
     of_file.model = path;
     EXPECT_EQ(engine_with(1).audit(*text->certificate, of_file)->verdict, Audit::Same);
