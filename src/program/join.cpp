@@ -12,7 +12,7 @@ namespace {
 int64_t elements(const gimbal_value& v) { return shape_of(v).count(); }
 
 // The uses of a memory, by the root of its values.
-struct Uses {
+struct ElementUses {
   size_t written = SIZE_MAX, last = 0;  // ops
   int writes = 0, reads = 0;
   size_t other = SIZE_MAX;  // an op that reads it in another order, or a part of it
@@ -23,12 +23,12 @@ class Joining {
   Joining(Program& p, const Device& d) : p_(p), device_(d), uses_(p.values.size()), run_(p.ops.size()) {
     for (size_t i = 0; i < p.ops.size(); i++) {
       for (uint16_t out : outputs_of(p.ops[i])) {
-        Uses& u = uses_[p.info[out].root];
+        ElementUses& u = uses_[p.info[out].root];
         u.writes++, u.last = i, u.written = std::min(u.written, i);
         if (!whole(out)) u.other = std::min(u.other, i);
       }
       for (uint16_t in : inputs_of(p.ops[i])) {
-        Uses& u = uses_[p.info[in].root];
+        ElementUses& u = uses_[p.info[in].root];
         u.reads++, u.last = i;
         if (!whole(in)) u.other = std::min(u.other, i);
       }
@@ -82,14 +82,14 @@ class Joining {
       return false;
     const auto in = inputs_of(o);
     return std::all_of(in.begin(), in.end(), [&](uint16_t value) {
-      const Uses& u = uses_[p_.info[value].root];
+      const ElementUses& u = uses_[p_.info[value].root];
       return u.writes == 0 || u.written < run_[op - 1] || whole(value);
     });
   }
   // Why the result of an op by element needs memory; empty: it does not.
   std::string why_in_memory(size_t op) const {
     const uint16_t root = p_.info[p_.ops[op].out[0]].root;
-    const Uses& u = uses_[root];
+    const ElementUses& u = uses_[root];
     if (p_.values[root].slot != uint32_t(Slot::Work)) return "it is a result of the function";
     if (u.reads == 0) return "nothing reads it";
     if (u.writes > 1) return "it is written more than once";
@@ -111,8 +111,8 @@ class Joining {
 
   Program& p_;
   const Device& device_;
-  std::vector<Uses> uses_;   // by root
-  std::vector<size_t> run_;  // of each op: the first of those that may be computed together
+  std::vector<ElementUses> uses_;  // by root
+  std::vector<size_t> run_;        // of each op: the first of those that may be computed together
 };
 
 }  // namespace

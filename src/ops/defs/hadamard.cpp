@@ -10,7 +10,7 @@
 namespace gimbal::ops {
 namespace {
 
-void multiply(const reference::Call& c) {
+void add_and_subtract(const reference::Call& c) {
   const auto n = size_t(c.params.i[0]);
   const double scale = 1 / std::sqrt(double(n));
   // Roundings: one of each stage's sum, of the factor, of the product with it.
@@ -70,7 +70,7 @@ constinit const OpDef Hadamard = {
 };
 
 constinit const OpCheck HadamardCheck = {
-    .reference = multiply,
+    .reference = add_and_subtract,
     .tolerance = roundings<1>,  // the reference's magnitude counts them
     .cases = hadamard_cases,
     .bench =
