@@ -70,7 +70,7 @@ enum UnitForm : uint32_t { Half, Power, Small, Parts };
 enum Signs : uint32_t { None, Each, Even };
 
 // As named in decode.k.
-struct Facts {
+struct BlockFacts {
   Field code = {}, code_top = {}, sign = {}, scale = {}, scale_top = {}, offset = {}, offset_top = {},
         unit = {}, offset_unit = {}, scale_4 = {}, scale_top_4 = {}, offset_4 = {}, offset_top_4 = {};
   uint32_t values = 32, low_bits = 4, code_turn = 0, zero = 0, levels = Plain, unit_form = Half;
@@ -81,8 +81,8 @@ struct Facts {
   std::span<const uint16_t> table = {};
 };
 
-Facts k_facts(Field low, Field top) {
-  Facts f{.code = low, .code_top = top, .unit = half(0), .offset_unit = half(2), .values = 256};
+BlockFacts k_facts(Field low, Field top) {
+  BlockFacts f{.code = low, .code_top = top, .unit = half(0), .offset_unit = half(2), .values = 256};
   f.scale = by_group({.at = 4, .bits = 6}), f.offset = by_group({.at = 8, .bits = 6});
   f.scale_4 = by_group({.at = 8, .bits = 4}), f.scale_top_4 = by_group({.at = 0, .bits = 2, .shift = 6});
   f.offset_4 = by_group({.at = 8, .bits = 4, .shift = 4});
@@ -91,19 +91,19 @@ Facts k_facts(Field low, Field top) {
   return f;
 }
 // A grid of 8 or 4 neighbours; scales 2 s + 1.
-Facts grid_facts(Field low, Field top, uint32_t levels, std::span<const uint16_t> table, float factor) {
-  Facts f{.code = low, .code_top = top, .unit = half(0), .values = 256, .low_bits = 8, .levels = levels};
+BlockFacts grid_facts(Field low, Field top, uint32_t levels, std::span<const uint16_t> table, float factor) {
+  BlockFacts f{.code = low, .code_top = top, .unit = half(0), .values = 256, .low_bits = 8, .levels = levels};
   f.unit_factor = factor, f.scale_times = 2, f.scale_plus = 1, f.table = table;
   return f;
 }
 
-Facts facts_of(DType t) {
+BlockFacts facts_of(DType t) {
   const Field low_nibbles_of_scale = by_group(nibbles(0, 1));
   auto scales_at = [&](uint32_t at) {
     Field f = low_nibbles_of_scale;
     return f.at = at, f;
   };
-  Facts f;
+  BlockFacts f;
   switch (t) {
     case DType::Q8_0: return {.code = bytes(2), .unit = half(0), .code_turn = 0x80, .zero = 128};
     case DType::Q4_0: return {.code = nibbles(2, 16), .unit = half(0), .zero = 8};
@@ -228,7 +228,7 @@ Facts facts_of(DType t) {
 }  // namespace
 
 BlockFormat block_format(DType t) {
-  const Facts f = facts_of(t);
+  const BlockFacts f = facts_of(t);
   BlockFormat out{};
   uint32_t* to = out.number;
   for (const Field& field : {f.code, f.code_top, f.sign, f.scale, f.scale_top, f.offset, f.offset_top, f.unit,
