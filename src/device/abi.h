@@ -170,8 +170,8 @@ typedef struct gimbal_host_kernel {
   void (*compute)(void* user, const gimbal_op*, const gimbal_value* out, unsigned char* to,
                   const gimbal_value* const* in, const unsigned char* const* from, int64_t begin,
                   int64_t end);
-  /* In the kernel dialect, for GPUs: computes element `at` of the output (gpu/text/kernel_text.h). The device
-     reads it in add_kernel() only. */
+  /* In the kernel dialect, for GPUs: computes element `at` of the output (gpu/text/kernel_text.h). Valid as
+     long as the device. */
   const char* text;
 } gimbal_host_kernel;
 

@@ -252,7 +252,7 @@ Failure Device::add_text(const gimbal_host_kernel& k) {
     return f;
   }
   counters_.kernels_loaded++;
-  kernels_[k.info.name] = loaded;
+  kernels_[k.text] = loaded;  // not by name: several operations may have one
   rows_.rows.push_back(custom_row(rows_, k.info));
   return {};
 }

@@ -114,6 +114,13 @@ inline void check_refused_texts(const std::string& where) {
   EXPECT_EQ(whole.error().reason, "no-kernel") << whole.error().message;
   EXPECT_NE(whole.error().message.find("i32"), std::string::npos) << whole.error().message;
   EXPECT_TRUE((x + 1).ok()) << "the queue computes after refusals";
+  // Operations with one name keep their own texts, also for forms that come later.
+  const Custom two = text_op("same", 1, "STORE(y, at, 2.0f)"),
+               three = text_op("same", 1, "STORE(y, at, 3.0f)");
+  for (const Tensor& t : {x, x.narrow(0, 0, 2)}) {
+    EXPECT_EQ(two({t}).values<float>()->at(1), 2);
+    EXPECT_EQ(three({t}).values<float>()->at(1), 3);
+  }
   // Without a function, the CPU refuses by name.
   const Tensor here = text_op("only_gpus", 1, "STORE(y, at, 1.0f)")({x.to(*open_queue("cpu"))});
   EXPECT_NE(here.error().message.find("no implementation of 'only_gpus' for cpu:0"), std::string::npos)

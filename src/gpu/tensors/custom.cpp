@@ -34,7 +34,7 @@ void plan_custom(OpPlan& o) {
       in[i] = is_plain(x) ? x : scratch(o, DType::F32, x.count());
       if (!is_plain(x)) cast(o, x, in[i]), converted = true;
     }
-    TensorLaunch l(o, kernel.info.name);
+    TensorLaunch l(o, kernel.text);  // as Device::add_text keeps it
     for (int i = 0; i < o.op.inputs; i++) l.read(i, in[i]);
     l.write(to);
     for (int i = 0; i < kMostOperands; i++) number_dims(l, o.in(std::min(i, o.op.inputs - 1)));
