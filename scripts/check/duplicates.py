@@ -50,7 +50,7 @@ def self_test():
     assert not copies(texts, 200)
     assert not copies({**texts, "b.cpp": texts["b.cpp"].replace("x7", "y7")}, 100)
     assert copies({"a.cpp": texts["a.cpp"] + texts["b.cpp"]}, 100) == ["a.cpp:21 as a.cpp:3"], copies({"a.cpp": texts["a.cpp"] + texts["b.cpp"]}, 100)
-    assert not copies({"a.cpp": "int t[] = {" + "0, " * 80 + "};"}, 100), "no copy overlaps what it is of"
+    assert not copies({"a.cpp": "int t[] = {" + "0, " * 80 + "};"}, 100), "a copy does not overlap its original"
     assert tokens("#define A \\\n  b\n'\"' /* \"\n */ c") == [("'\"'", 3), ("c", 4)], tokens("#define A \\\n  b\n'\"' /* \"\n */ c")
     print("check-duplicates: self-test passed")
 

@@ -27,6 +27,7 @@ ROOT = os.path.normpath(os.path.join(HERE, "..", ".."))
 sys.path[:0] = [os.path.join(ROOT, "scripts"), os.path.join(ROOT, "bench", "compare")]
 import gguf_file  # noqa: E402
 import real_models  # noqa: E402
+from page_part import write_part  # noqa: E402
 import install  # noqa: E402
 from install import Problem  # noqa: E402
 
@@ -187,15 +188,6 @@ def measure_caches(gimbal, models):
     return rows
 
 
-def write_page(text):
-    with open(PAGE, encoding="utf-8") as file:
-        page = file.read()
-    begin, end = page.index(MARKS[0]) + len(MARKS[0]), page.index(MARKS[1])
-    with open(PAGE, "w", encoding="utf-8") as file:
-        file.write(page[:begin] + "\n" + text + "\n" + page[end:])
-    subprocess.run([sys.executable, os.path.join(ROOT, "scripts/check/docs.py"), "--wrap", PAGE], check=True)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("formats", nargs="*", help="weight formats; all when none is given")
@@ -241,7 +233,7 @@ def main():
         f"{release['engine']}.", "", *weights, "", *caches, "",
         f"{scored} tokens scored ({bases[-1][4]['tokens_scored']} of {bases[-1][0]})."])
     if wanted.write:
-        write_page(page)
+        write_part(PAGE, MARKS, page)
     else:
         print(page)
     return 0

@@ -12,7 +12,6 @@ import argparse
 import datetime
 import math
 import os
-import subprocess
 import sys
 import tempfile
 
@@ -23,6 +22,7 @@ ROOT = os.path.normpath(os.path.join(HERE, "..", ".."))
 sys.path[:0] = [os.path.join(ROOT, "scripts"), os.path.join(ROOT, "scripts", "oracle"), os.path.join(ROOT, "bench", "compare")]
 import install  # noqa: E402
 import real_models  # noqa: E402
+from page_part import write_part  # noqa: E402
 from install import Problem  # noqa: E402
 from real_comparisons import WINDOW, Ours, peer_losses, windows_of  # noqa: E402
 from real_text import mixed_text, say  # noqa: E402
@@ -67,15 +67,6 @@ def rows_of(program, model, peer, pieces, folder, with_peer):
     return rows, scored
 
 
-def write_page(text):
-    with open(PAGE, encoding="utf-8") as file:
-        page = file.read()
-    begin, end = page.index(MARKS[0]) + len(MARKS[0]), page.index(MARKS[1])
-    with open(PAGE, "w", encoding="utf-8") as file:
-        file.write(page[:begin] + "\n" + text + "\n" + page[end:])
-    subprocess.run([sys.executable, os.path.join(ROOT, "scripts/check/docs.py"), "--wrap", PAGE], check=True)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", metavar="MODEL", help="GGUF files; the fetched models when none is given")
@@ -101,7 +92,7 @@ def main():
             page += ["", f"{scored} tokens scored."]
     text = "\n".join(page)
     if wanted.write:
-        write_page(text)
+        write_part(PAGE, MARKS, text)
     else:
         print(text)
     return 0

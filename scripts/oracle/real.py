@@ -27,6 +27,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.normpath(os.path.join(HERE, "..", ".."))
 sys.path[:0] = [os.path.join(ROOT, "scripts"), os.path.join(ROOT, "bench", "compare")]
 import real_models  # noqa: E402
+from page_part import write_part  # noqa: E402
 import install  # noqa: E402
 from install import Problem  # noqa: E402
 
@@ -37,16 +38,6 @@ MARKS = ("<!-- real models: written by scripts/oracle/real.py -->", "<!-- real m
 def commit():
     return subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           check=False).stdout.decode().strip()
-
-
-def write_page(text):
-    with open(PAGE, encoding="utf-8") as file:
-        page = file.read()
-    begin, end = page.index(MARKS[0]) + len(MARKS[0]), page.index(MARKS[1])
-    with open(PAGE, "w", encoding="utf-8") as file:
-        file.write(page[:begin] + "\n" + text + "\n" + page[end:])
-    subprocess.run([sys.executable, os.path.join(ROOT, "scripts/check/docs.py"), "--wrap", PAGE], check=True)
-    say(f"written into {PAGE}")
 
 
 def main():
@@ -89,7 +80,7 @@ def main():
             failed += bool(wrong)
     print("\n".join(page))
     if not arguments.files:
-        write_page("\n".join(page))
+        write_part(PAGE, MARKS, "\n".join(page))
     say(f"{len(files) - failed} of {len(files)} models agree")
     return 1 if failed else 0
 

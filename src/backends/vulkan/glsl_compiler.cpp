@@ -19,7 +19,7 @@ namespace {
 
 using gpu::Failure;
 
-// What is used of shaderc/shaderc.h, whose C interface is stable.
+// The part of shaderc/shaderc.h that this file uses; its C interface is stable.
 constexpr int kComputeShader = 2, kVulkan = 0, kSuccess = 0;
 constexpr uint32_t kVulkan12 = 1u << 22 | 2u << 12;
 

@@ -1,7 +1,7 @@
 // hadamard(x[hd, heads, R]) -> as x: each run of n values of a head times the Walsh-Hadamard matrix of n rows
 // (entry (i, j): 1 or -1, as the bits that i and j share are even or odd in number), divided by the root of
 // n. The matrix is symmetric and orthogonal: done twice, the values are back, but for rounding. Products of
-// queries and keys stay what they were, and a value far above the others is spread over its run: less is lost
+// queries and keys do not change, and a value far above the others is spread over its run: less is lost
 // when keys are quantized (Ashkboos et al., "QuaRot", 2024).
 #include <bit>
 
