@@ -164,9 +164,9 @@ std::string RemoteService::Impl::handle(wire::Ended& m) {
       m.end.stored_tokens > m.end.prompt_tokens || !is_utf8(m.end.text) ||
       !(m.end.stored_page.empty() || is_page_name(m.end.stored_page)))
     return "it ended an answer with invalid numbers or text";
-  if (asked.scores_prompt && m.end.finish != Finish::Cancelled &&
-      size_t(asked.scored) + 1 < asked.prompt.size())
-    return "it ended an answer without all log-probabilities of its prompt";
+  const size_t scored = asked.prompt.size() - 1 + (m.end.finish == Finish::StopToken);
+  if (asked.scores_prompt && m.end.finish != Finish::Cancelled && size_t(asked.scored) < scored)
+    return "it ended an answer without all log-probabilities of its prompt and its stop token";
   if (at->second.makes_way && !at->second.unwanted && m.end.finish == Finish::Cancelled) {
     at->second.sent = at->second.blame.begun = false;
     return "";

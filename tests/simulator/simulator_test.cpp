@@ -47,6 +47,8 @@ TEST_F(Simulator, FoundSeeds) {
   // Requests that ended their workers before these could report it counted as failed starts, so the service
   // ended, and other requests with it.
   schedule(1795647932773382709, false);
+  // The log-probability of a stop token was lost on the way, and the answer ended without it.
+  schedule(1795777085716536577);
 }
 
 TEST_F(Simulator, ASeedIsASchedule) {
