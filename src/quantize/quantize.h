@@ -13,7 +13,7 @@
 namespace gimbal {
 
 // Changes with the bytes that the encoders give.
-inline constexpr uint32_t kEncoderVersion = 1;
+inline constexpr uint32_t kEncoderVersion = 2;
 
 // The origin of a quantized file, stored in its metadata (gimbal.quantize.*).
 struct Derivation {

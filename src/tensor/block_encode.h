@@ -11,12 +11,32 @@
 #include "tensor/dtype.h"
 #include "tensor/half.h"
 
-// The value of largest magnitude, with its sign; the first one on ties. NaN never wins.
-static constexpr float extreme_of(const float* x, int n) {
-  float extreme = 0;
-  for (int i = 0; i < n; i++)
-    if (__builtin_fabsf(x[i]) > __builtin_fabsf(extreme)) extreme = x[i];
-  return extreme;
+// Values four at a time, on every processor. Comparisons choose, so NaN is never the larger one.
+typedef float FourFloats __attribute__((vector_size(16)));
+typedef int32_t FourInts __attribute__((vector_size(16)));
+static inline FourFloats four_of(const float* x) {
+  FourFloats v;
+  __builtin_memcpy(&v, x, sizeof v);
+  return v;
+}
+static inline FourFloats sizes_of(FourFloats v) { return FourFloats(FourInts(v) & 0x7fffffff); }
+
+// The value of largest magnitude, with its sign; the first one on ties. NaN never wins. `n`: a multiple of 4.
+static inline float extreme_of(const float* x, int n) {
+  FourFloats highs{}, lows{};
+  for (int i = 0; i < n; i += 4) {
+    const FourFloats v = four_of(x + i);
+    highs = v > highs ? v : highs, lows = v < lows ? v : lows;
+  }
+  float high = 0, low = 0;
+  for (int k = 0; k < 4; k++) {
+    if (highs[k] > high) high = highs[k];
+    if (lows[k] < low) low = lows[k];
+  }
+  if (high != -low) return high > -low ? high : low;
+  for (int i = 0; high > 0 && i < n; i++)
+    if (__builtin_fabsf(x[i]) == high) return x[i];
+  return 0;
 }
 static constexpr float inverse_of(float step) { return step != 0 ? 1.0f / step : 0.0f; }
 
@@ -25,24 +45,35 @@ static inline void store_half(uint8_t* to, float value) {
   __builtin_memcpy(to, &half, 2);
 }
 
-// Rounds to nearest, ties away from zero, clamped to -127..127; 0 for NaN.
-static constexpr int8_t code_of_8_bits(float value) {
-  const float size = __builtin_fabsf(value);
-  if (!(size < 127)) return int8_t(size >= 127 ? (value > 0 ? 127 : -127) : 0);
-  const int whole = int(size), nearest = whole + (size - float(whole) >= 0.5f);  // the difference is exact
-  return int8_t(value < 0 ? -nearest : nearest);
+// Codes of 32 values times `per_step`: rounded to nearest, ties away from zero, clamped to -127..127; 0 for
+// NaN.
+static inline void store_codes_of_8_bits(const float* x, float per_step, uint8_t* codes) {
+  for (int i = 0; i < 32; i += 4) {
+    const FourFloats scaled = four_of(x + i) * per_step, size = sizes_of(scaled);
+    const FourFloats clamped = size < 127 ? size : size >= 127 ? FourFloats{} + 127 : FourFloats{};
+    const FourInts whole = __builtin_convertvector(clamped, FourInts), sign = FourInts(scaled) >> 31;
+    const FourFloats rest = clamped - __builtin_convertvector(whole, FourFloats);  // exact
+    const FourInts nearest = whole - FourInts(rest >= 0.5f), code = (nearest ^ sign) - sign;
+    for (int k = 0; k < 4; k++) codes[i + k] = uint8_t(code[k]);
+  }
 }
 
 // Step = largest magnitude / 127; code = round(x * (1 / step)).
 static inline void encode_q8_0(const float* x, uint8_t* block) {
   const float step = __builtin_fabsf(extreme_of(x, 32)) / 127, per_step = inverse_of(step);
   store_half(block, step);
-  for (int i = 0; i < 32; i++) block[2 + i] = uint8_t(code_of_8_bits(x[i] * per_step));
+  store_codes_of_8_bits(x, per_step, block + 2);
 }
 
-// Truncated to 0..top; 0 for NaN.
-static constexpr uint8_t code_below(float value, int top) {
-  return uint8_t(value >= float(top) ? top : value > 0 ? int(value) : 0);
+// Codes of 32 values: (x - low) * per_step + bias, truncated to 0..top; 0 for NaN.
+static inline void codes_below(const float* x, float low, float per_step, float bias, int top,
+                               uint8_t* codes) {
+  for (int i = 0; i < 32; i += 4) {
+    const FourFloats v = (four_of(x + i) - low) * per_step + bias, most = FourFloats{} + float(top);
+    const FourFloats clamped = v >= most ? most : v > 0 ? v : FourFloats{};
+    const FourInts code = __builtin_convertvector(clamped, FourInts);
+    for (int k = 0; k < 4; k++) codes[i + k] = uint8_t(code[k]);
+  }
 }
 
 // Two codes in a byte: values 0..15 in the low halves, 16..31 in the high ones. `fifth` gets the top bits of
@@ -63,14 +94,14 @@ static inline void store_fifth_bits(const uint8_t* codes, uint8_t* fifth) {
 static inline void encode_q4_0(const float* x, uint8_t* block) {
   const float step = extreme_of(x, 32) / -8, per_step = inverse_of(step);
   uint8_t codes[32];
-  for (int i = 0; i < 32; i++) codes[i] = code_below(x[i] * per_step + 8.5f, 15);
+  codes_below(x, 0, per_step, 8.5f, 15, codes);
   store_half(block, step);
   store_nibbles(codes, block + 2);
 }
 static inline void encode_q5_0(const float* x, uint8_t* block) {
   const float step = extreme_of(x, 32) / -16, per_step = inverse_of(step);
   uint8_t codes[32];
-  for (int i = 0; i < 32; i++) codes[i] = code_below(x[i] * per_step + 16.5f, 31);
+  codes_below(x, 0, per_step, 16.5f, 31, codes);
   store_half(block, step);
   store_fifth_bits(codes, block + 2);
   store_nibbles(codes, block + 6);
@@ -85,7 +116,7 @@ static inline void encode_range(const float* x, int top, uint8_t* block, uint8_t
     if (x[i] > high) high = x[i];
   }
   const float step = (high - low) / float(top), per_step = inverse_of(step);
-  for (int i = 0; i < 32; i++) codes[i] = code_below((x[i] - low) * per_step + 0.5f, top);
+  codes_below(x, low, per_step, 0.5f, top, codes);
   store_half(block, step);
   store_half(block + 2, low);
 }

@@ -1,3 +1,4 @@
+// hot: One decoder for each weight format.
 #include "tensor/quant.h"
 
 #include "base/bytes.h"

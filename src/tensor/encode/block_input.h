@@ -17,8 +17,11 @@ inline constexpr float kLargestUnit = 65504.0f;
 // a half. Other units then make a difference, and such blocks are few.
 inline constexpr float kHeld = 3e-5f;
 
-// Halves below 2^-14 have few bits: a unit can be far from the one it is stored as. Zero is one.
-static inline bool is_subnormal(uint16_t half) { return (half & 0x7c00) == 0; }
+// Halves below 2^-14 have fewer bits the smaller they are, so a unit can be far from the one it is stored as.
+// Below 2^-18, the units next to it are tried; below 2^-21 it has so few bits that all units are. Zero is
+// one.
+static inline bool is_coarse(uint16_t half) { return (half & 0x7fff) < 64; }
+static inline bool is_very_coarse(uint16_t half) { return (half & 0x7fff) < 8; }
 
 template <int N>
 struct BlockInput {
@@ -53,6 +56,9 @@ struct BlockInput {
     }
   }
 
+  // The unit of x that is stored as this half.
+  float unit_of(uint16_t half, float divisor = 1) const { return half_to_float(half) * per_size / divisor; }
+
   // Rounds a unit of x to the half that a block stores, and makes it the unit of that half. Formats with a
   // divisor, a power of two, store the unit times it.
   uint16_t stored(float& unit, float divisor = 1) const {
@@ -60,7 +66,7 @@ struct BlockInput {
     if (!(whole < kLargestUnit)) whole = kLargestUnit;
     if (whole < -kLargestUnit) whole = -kLargestUnit;
     const uint16_t half = float_to_half(whole);
-    unit = half_to_float(half) * per_size / divisor;
+    unit = unit_of(half, divisor);
     return half;
   }
 };

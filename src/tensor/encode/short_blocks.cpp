@@ -62,13 +62,13 @@ float error_of(const BlockInput<32>& in, const int8_t* level, float unit) {
   return error;
 }
 
-// If the levels hold the block but for the rounding of the unit to a half (kHeld, is_subnormal()), other
+// If the levels hold the block but for the rounding of the unit to a half (kHeld, is_coarse()), other
 // units may round less: the extreme value is brought to each level.
 template <class Levels>
 void round_less(const BlockInput<32>& in, float unit, Block32& block) {
   const float energy = energy_of(in), extreme = extreme_of(in.x, 32);
   float least = error_of(in, block.level, unit);
-  if (!(least < kHeld * energy) && !is_subnormal(block.unit)) return;
+  if (!(least < kHeld * energy) && !is_coarse(block.unit)) return;
   for (float at = Levels::first; at <= Levels::last && least > 0; at++) {
     if (at == 0) continue;
     Block32 tried;

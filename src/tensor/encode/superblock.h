@@ -26,18 +26,28 @@ struct ScaledBlock {
   }
 };
 
+// The groups of a block, kLanes at a time.
+template <int N>
+struct BlockGroups {
+  static constexpr int runs = 256 / N / kLanes;
+  Groups<N> run[runs];
+
+  explicit BlockGroups(const BlockInput<256>& in) {
+    for (int r = 0; r < runs; r++) run[r].load(in.x + N * kLanes * r, in.w + N * kLanes * r);
+  }
+};
+
 // Levels and scales of this unit (which is rounded to the half it is stored as). A group's scale is the
 // nearest to the one its values fit; once more from its levels.
 template <class Levels, int N>
-void encode_with_unit(const BlockInput<256>& in, const float* fitted, float unit, float least, float most,
-                      ScaledBlock<N>& out, float& next_unit) {
+void encode_with_unit(const BlockInput<256>& in, const BlockGroups<N>& all_groups, const float* fitted,
+                      float unit, float least, float most, ScaledBlock<N>& out, float& next_unit) {
   out.unit = in.stored(unit), out.rounded_unit = unit;
   const float per_unit = quotient(1, unit);
   float product = 0, square = 0;
   out.gain = 0;
   for (int first = 0; first < out.groups; first += kLanes) {
-    Groups<N> g;
-    g.load(in.x + N * first, in.w + N * first);
+    const Groups<N>& g = all_groups.run[first / kLanes];
     Lanes wanted{};
     for (int k = 0; k < kLanes; k++) wanted[k] = fitted[first + k];
     Lanes scale = nearest(wanted * per_unit, least, most), levels[N];
@@ -72,11 +82,10 @@ ScaledBlock<N> encode_scaled(const BlockInput<256>& in, float least, float most,
                              const float (&factors)[count]) {
   ScaledBlock<N> best;
   if (in.size == 0) return best;
+  const BlockGroups<N> all_groups(in);
   float fitted[256 / N], lowest = 0, highest = 0;
   for (int first = 0; first < 256 / N; first += kLanes) {
-    Groups<N> g;
-    g.load(in.x + N * first, in.w + N * first);
-    const Lanes scale = best_scales<Levels>(g, factors);
+    const Lanes scale = best_scales<Levels>(all_groups.run[first / kLanes], factors);
     for (int k = 0; k < kLanes; k++) {
       fitted[first + k] = scale[k];
       if (scale[k] < lowest) lowest = scale[k];
@@ -87,22 +96,31 @@ ScaledBlock<N> encode_scaled(const BlockInput<256>& in, float least, float most,
   const auto attempt = [&](float unit) {
     for (int round = 0; round < 2; round++) {
       ScaledBlock<N> b;
-      encode_with_unit<Levels>(in, fitted, unit, least, most, b, unit);
+      encode_with_unit<Levels>(in, all_groups, fitted, unit, least, most, b, unit);
       if (b.gain > best.gain) best = b;
     }
   };
   attempt(extreme / least);
   if (other / extreme * least > most + 0.5f) attempt(-extreme / most);
   const float energy = energy_of(in);
-  if (energy - best.gain < kHeld * energy || is_subnormal(best.unit)) {
+  if (energy - best.gain < kHeld * energy || is_very_coarse(best.unit)) {
     float error = best.error(in);
     for (float scale = least; scale < 0.25f * least; scale++)
       for (float sign : {1.0f, -1.0f}) {
         ScaledBlock<N> b;
         float next;
-        encode_with_unit<Levels>(in, fitted, sign * extreme / scale, least, most, b, next);
+        encode_with_unit<Levels>(in, all_groups, fitted, sign * extreme / scale, least, most, b, next);
         if (const float e = b.error(in); e < error) best = b, error = e;
       }
+  } else if (is_coarse(best.unit)) {
+    const uint16_t unit = best.unit;
+    for (const int further : {-1, 1, 2}) {
+      ScaledBlock<N> b;
+      float next;
+      encode_with_unit<Levels>(in, all_groups, fitted, in.unit_of(uint16_t(unit + further)), least, most, b,
+                               next);
+      if (b.gain > best.gain) best = b;
+    }
   }
   return best;
 }
@@ -154,14 +172,14 @@ OffsetCodes<N> around(const Groups<N>& g, Lanes scale, Lanes offset, float unit,
 
 // The block for these units, which become those that fit its codes best.
 template <int N>
-OffsetBlock<N> encode_with_units(const BlockInput<256>& in, const OffsetFit* fits, float top, float most,
-                                 float& unit, float& offset_unit) {
+OffsetBlock<N> encode_with_units(const BlockInput<256>& in, const BlockGroups<N>& all_groups,
+                                 const OffsetFit* fits, float top, float most, float& unit,
+                                 float& offset_unit) {
   OffsetBlock<N> out;
   out.unit = in.stored(unit), out.offset_unit = in.stored(offset_unit), out.error = 0;
   float qq = 0, qo = 0, oo = 0, qx = 0, ox = 0;  // sums for the least squares: scale * code, offset, value
   for (int c = 0; c < out.runs; c++) {
-    Groups<N> g;
-    g.load(in.x + N * kLanes * c, in.w + N * kLanes * c);
+    const Groups<N>& g = all_groups.run[c];
     const OffsetCodes<N> b = around(g, fits[c].scale, fits[c].offset, unit, offset_unit, top, most);
     const Lanes low = b.offset * offset_unit, inverse = quotient(all(1), b.scale * unit);
     Lanes weight = all(0), sum = all(0), codes = all(0), squares = all(0), products = all(0);
@@ -225,13 +243,12 @@ template <int N, int count, int shift_count>
 OffsetBlock<N> encode_offset_block(const BlockInput<256>& in, int top, int most, const float (&covers)[count],
                                    const float (&shifts)[shift_count], int rounds) {
   if (in.size == 0) return {};
+  const BlockGroups<N> all_groups(in);
   OffsetFit fits[OffsetBlock<N>::runs];
   float scales[256 / N], offsets[256 / N], squares[256 / N], weights[256 / N];
   float scale = 0, offset = 0;  // the largest ones
   for (int c = 0; c < OffsetBlock<N>::runs; c++) {
-    Groups<N> g;
-    g.load(in.x + N * kLanes * c, in.w + N * kLanes * c);
-    fits[c] = best_offsets(g, top, covers, shifts, rounds, false);
+    fits[c] = best_offsets(all_groups.run[c], top, covers, shifts, rounds, false);
     for (int k = 0; k < kLanes; k++) {
       const int at = kLanes * c + k;
       scales[at] = fits[c].scale[k], squares[at] = fits[c].squares[k];
@@ -244,19 +261,26 @@ OffsetBlock<N> encode_offset_block(const BlockInput<256>& in, int top, int most,
   float offset_unit = unit_of(offsets, weights, 256 / N, offset, float(most));
   OffsetBlock<N> best;
   for (int round = 0; round < (most < 16 ? 4 : 2) && unit >= 0 && offset_unit >= 0; round++) {
-    const OffsetBlock<N> b = encode_with_units<N>(in, fits, float(top), float(most), unit, offset_unit);
+    const OffsetBlock<N> b =
+        encode_with_units(in, all_groups, fits, float(top), float(most), unit, offset_unit);
     if (b.error < best.error) best = b;
   }
-  if (best.error < kHeld * energy_of(in) || is_subnormal(best.unit) || is_subnormal(best.offset_unit)) {
+  const auto attempt = [&](float tried_unit, float tried_offset) {
+    const OffsetBlock<N> b =
+        encode_with_units(in, all_groups, fits, float(top), float(most), tried_unit, tried_offset);
+    if (b.error < best.error) best = b;
+  };
+  if (best.error < kHeld * energy_of(in) || is_very_coarse(best.unit) || is_very_coarse(best.offset_unit)) {
     float units[kClosest], offset_units[kClosest];
     closest_units(in, scale, most, units), closest_units(in, offset, most, offset_units);
     for (const float u : units)
-      for (const float o : offset_units) {
-        float tried_unit = u, tried_offset = o;
-        const OffsetBlock<N> b =
-            encode_with_units<N>(in, fits, float(top), float(most), tried_unit, tried_offset);
-        if (b.error < best.error) best = b;
-      }
+      for (const float o : offset_units) attempt(u, o);
+  } else if (is_coarse(best.unit) || is_coarse(best.offset_unit)) {
+    const uint16_t half = best.unit, offset_half = best.offset_unit;
+    for (const int further : {-1, 1}) {
+      attempt(in.unit_of(uint16_t(half + further)), in.unit_of(offset_half));
+      attempt(in.unit_of(half), in.unit_of(uint16_t(offset_half + further)));
+    }
   }
   return best;
 }
