@@ -1,6 +1,8 @@
 // hot: One decoder for each weight format.
 #include "tensor/quant.h"
 
+#include <cstring>
+
 #include "base/bytes.h"
 #include "tensor/quant/values.h"
 
@@ -20,7 +22,19 @@ void decode_as(const uint8_t* blocks, int64_t n, float scale, float* out) {
     }
 }
 
+// Most sources of a quantization: in runs of a constant length, which become vectors.
+void decode_f16(const uint8_t* halves, int64_t n, float, float* out) {
+  constexpr int kRun = 32;
+  uint16_t run[kRun];
+  for (; n >= kRun; n -= kRun, halves += sizeof run, out += kRun) {
+    std::memcpy(run, halves, sizeof run);
+    for (int j = 0; j < kRun; j++) out[j] = half_to_float(run[j]);
+  }
+  decode_as<DType::F16, quant::F16>(halves, n, 1, out);
+}
+
 Decoder decoder_of(DType type) {
+  if (type == DType::F16) return decode_f16;
   switch (type) {
 #define GIMBAL_FORMAT(id, name, ...) \
   case DType::id:                    \

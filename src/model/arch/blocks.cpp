@@ -131,7 +131,8 @@ constexpr int kWholeHead = INT_MAX, kRunOfValues = 64;
 
 void write_heads(Recorder& m, const Remembered& r, const Heads& h) {
   m.p.cache_write(r.keys, true, turned(m, h.k, kWholeHead), m.positions(), m.sequences(), m.pages(r.pool));
-  m.p.cache_write(r.values, false, turned(m, h.v, kRunOfValues), m.positions(), m.sequences(), m.pages(r.pool));
+  m.p.cache_write(r.values, false, turned(m, h.v, kRunOfValues), m.positions(), m.sequences(),
+                  m.pages(r.pool));
 }
 
 Remembered remember(Recorder& m, const Attention& a, const Heads& h) {
