@@ -294,6 +294,18 @@ Status DraftFile::flush() {
   return ok;
 }
 
+Status DraftFile::rewrite(uint64_t offset, const void* data, size_t bytes) {
+  if (auto ok = flush(); !ok) return ok;
+  const auto* from = static_cast<const char*>(data);
+  while (bytes) {
+    const ssize_t n = ::pwrite(fd_, from, bytes, off_t(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return system_error("write", target_);
+    from += n, offset += uint64_t(n), bytes -= size_t(n);
+  }
+  return Done{};
+}
+
 Status DraftFile::sync() {
   if (auto ok = flush(); !ok) return ok;
   if (::fsync(fd_) != 0) return system_error("write", target_);

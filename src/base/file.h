@@ -95,6 +95,8 @@ class DraftFile {
   // Large files are written in aligned pieces of 8 MB. Some file systems then store them in large pages (ext4
   // on Linux 6.18 does), which GuardedMapping maps as such.
   Status write(const void* data, size_t bytes);
+  // Replaces bytes that were written before.
+  Status rewrite(uint64_t offset, const void* data, size_t bytes);
   Status flush();  // hands all data written so far to the system
   Status sync();   // the same, and waits until the disk has it
   Status commit();

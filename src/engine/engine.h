@@ -40,6 +40,7 @@ class Engine {
   // As Loader, on the chosen devices.
   Result<PlannedModel> plan(const ModelFile& source) { return loader_.plan(source); }
   Result<PlannedModel> plan_verified(const ModelFile& source) { return loader_.plan_verified(source); }
+  Result<PlannedModel> plan_measured(const ModelFile& source) { return loader_.plan_measured(source); }
   Result<LoadedModelPtr> load(const ModelFile& source) { return loader_.load(source); }
 
   // Recovery for work on the model `on`: loads it on the next best device, once for all of its users, and

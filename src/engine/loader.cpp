@@ -120,7 +120,7 @@ Result<PlannedModel> Loader::plan_verified(const ModelFile& source) {
   }
 }
 
-// Times rival kernels that are known to be right; the winners are then verified, too.
+// The winners are then verified, too.
 Result<PlannedModel> Loader::plan_measured(const ModelFile& source) {
   auto planned = plan_verified(source);
   if (!planned || options_.verify == Verify::Never) return planned;

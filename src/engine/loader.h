@@ -68,6 +68,8 @@ class Loader {
   // The same without kernels that compute wrong results here, and without devices that have no kernels
   // left. Errors: NoBackend under strict in place of each of these.
   Result<PlannedModel> plan_verified(const ModelFile&);
+  // The same with the kernels that load() uses: rivals that are right were timed. Errors: the same.
+  Result<PlannedModel> plan_measured(const ModelFile&);
   // Loads the model and tries it out. If a device refuses memory that it reported as free, is lost, or
   // computes wrong results, Devices places the model without it. Errors: those of plan_verified and
   // Model::load; under strict the first such failure.
@@ -79,7 +81,6 @@ class Loader {
 
  private:
   Result<bool> verify(const PlannedModel&, bool anew);
-  Result<PlannedModel> plan_measured(const ModelFile&);
   Result<LoadedModelPtr> load_once(PlannedModel&&);
   Status use_packed(PlannedModel&);
   Status refuse_packed(PlannedModel&, const std::string& path, const Error& why);

@@ -44,8 +44,9 @@ Status check_once(const PackedFile& f, bool always) {
   return Done{};
 }
 
-Result<std::string> pack_weights(const LoadedModel& loaded, bool in_cache) {
-  const std::vector<std::string> places = packed_places(loaded.source);
+Result<std::string> pack_weights(const ModelFile& source, const ModelPlan& plan, bool in_cache,
+                                 const WeightProgress& progress) {
+  const std::vector<std::string> places = packed_places(source);
   if (places.empty())
     return Error{Code::Usage, "the model inside the program is in memory with it: there is nothing to pack",
                  ""};
@@ -55,8 +56,8 @@ Result<std::string> pack_weights(const LoadedModel& loaded, bool in_cache) {
   const std::string& path = places[in_cache];
   std::error_code e;
   if (in_cache) std::filesystem::create_directories(std::filesystem::path(path).parent_path(), e);
-  if (auto ok = write_packed(path, *loaded.model, *loaded.source.file); !ok) return ok.error();
-  auto file = PackedFile::open(path, loaded.source.file->reader().identity());
+  if (auto ok = write_packed(path, plan, *source.file, progress); !ok) return ok.error();
+  auto file = PackedFile::open(path, source.file->reader().identity());
   if (!file) return file.error();
   if (auto ok = check_once(**file, true); !ok) return ok.error();
   return path;

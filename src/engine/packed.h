@@ -12,9 +12,11 @@ namespace gimbal {
 // model inside the program.
 std::vector<std::string> packed_places(const ModelFile&);
 
-// Writes them for a loaded model, reads them back and marks them intact. Returns the path. Errors: those of
-// write_packed(); Usage for the model inside the program, or without a cache folder.
-Result<std::string> pack_weights(const LoadedModel&, bool in_cache);
+// Writes them for a model and its plan, reads them back and marks them intact. The model need not fit into
+// memory. Returns the path. Errors: those of write_packed(); Usage for the model inside the program, or
+// without a cache folder.
+Result<std::string> pack_weights(const ModelFile&, const ModelPlan&, bool in_cache,
+                                 const WeightProgress& progress = {});
 
 // Reads all of a file and compares it with its hashes, unless that was done before (`always`: even then).
 // Errors: those of PackedFile::check_weights().

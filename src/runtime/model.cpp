@@ -1,23 +1,14 @@
 #include "runtime/model.h"
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
-#include <system_error>
-#include <thread>
 
 #include "base/format.h"
 #include "device/reason.h"
 #include "runtime/memory_check.h"
 #include "runtime/packed_weights.h"
-#include "tensor/quant.h"
 
 namespace gimbal {
 namespace {
-
-// Weights are read and packed in slices of about this many bytes, so that threads share large matrices,
-// progress is smooth, and the bytes are still in the thread's cache when they are packed.
-constexpr int64_t kSliceBytes = 1 << 20;
 
 // Experts are read from packed weights only.
 Status check_packed(const ModelPlan& plan) {
@@ -46,68 +37,9 @@ Status check_made_of(const ModelPlan& plan, const ModelSource& file) {
   return Done{};
 }
 
-// Rows of a weight; of a vector, its only one.
-struct Slice {
-  size_t stage;  // of the plan
-  uint16_t value;
-  const StoredTensor* tensor;
-  uint64_t source;     // byte of the tensor where the weight's first row is
-  uint64_t row_bytes;  // in the file
-  int64_t begin, end;  // rows
-};
-
-// `samples`: of some weights the first rows (packed_weights.h).
-void add_slices(std::vector<Slice>& all, size_t stage, const Program& p, const TensorTable& tensors,
-                bool samples) {
-  const size_t every = samples ? sample_distance(p) : 1;
-  DTypeSet seen = 0;
-  for (size_t w = 0; w < p.weights.size(); w++) {
-    const DTypeSet format = set_of(DType(p.values[p.weights[w]].dtype));
-    if (w % every && seen & format) continue;
-    seen |= format;
-    const WeightSource& from = p.sources[w];
-    const StoredTensor* t = &tensors[from.tensor];
-    const Shape& s = p.info[p.weights[w]].shape;
-    const bool matrix = s.rank > 1;
-    const int64_t rows = matrix ? s.dim[1] : 1;
-    const auto row = uint64_t(std::max<int64_t>(1, row_bytes(t->type, s.dim[0])));
-    const uint64_t first = matrix ? uint64_t(from.expert * int64_t(t->dim[1]) + from.first_row) * row
-                                  : uint64_t(row_bytes(t->type, from.first_row));
-    const auto step =
-        std::min(rows, int64_t(align_up(std::max<uint64_t>(1, uint64_t(kSliceBytes) / row), 16)));
-    if (samples) {
-      all.push_back({stage, p.weights[w], t, first, row, 0, std::min(kSampleRows, rows)});
-      continue;
-    }
-    for (int64_t r = 0; r < rows; r += step)
-      all.push_back({stage, p.weights[w], t, first, row, r, std::min(r + step, rows)});
-  }
-}
-
-// `room`: memory of the thread, for the rows as they are in the file.
-Status place_weight(const Device& device, Buffer& buffer, const gimbal_value& v, const Shape& shape,
-                    const ModelSource& file, const Slice& s, std::vector<std::byte>& room) {
-  const uint64_t begin = s.row_bytes * uint64_t(s.begin), bytes = s.row_bytes * uint64_t(s.end - s.begin),
-                 tail = uint64_t(tensor_tail_bytes(s.tensor->type));
-  if (room.size() < bytes + tail) room.resize(bytes + tail);
-  if (auto ok = file.read(*s.tensor, s.source + begin, room.data(), bytes); !ok) return ok;
-  if (auto ok = file.read(*s.tensor, s.tensor->bytes - tail, room.data() + bytes, tail); !ok) return ok;
-  if (v.layout == GIMBAL_PACKED) return device.pack(buffer, v, room.data(), s.begin, s.end);
-  if (shape.type == s.tensor->type) return device.write(buffer, v.offset + begin, room.data(), bytes);
-  // A vector in another format than the ops take it: norms and biases are f32.
-  if (!can_decode(s.tensor->type))
-    return Error{Code::Unsupported,
-                 format("tensor '{}' is {}, which cannot be converted to f32", s.tensor->name,
-                        info(s.tensor->type).name),
-                 ""};
-  std::vector<float> values(static_cast<size_t>(shape.count()));
-  decode_tensor(s.tensor->type, room.data(), shape.count(), values.data());
-  return device.write(buffer, v.offset, values.data(), values.size() * sizeof(float));
-}
-
 // Packs the same rows again and compares them with those of the packed file.
 Status compare_weight(const Stage& stage, const gimbal_value& v, const Shape& shape, const ModelSource& file,
-                      const Slice& s, std::vector<std::byte>& room) {
+                      const WeightSlice& s, std::vector<std::byte>& room) {
   gimbal_value sample = v;
   sample.offset = 0;
   if (shape.rank > 1) sample.dim[1] = s.end;
@@ -169,63 +101,30 @@ Status Model::take_memory() {
   return Done{};
 }
 
-Status Model::read_weights(const ModelSource& file, const Progress& progress) {
-  std::vector<Slice> work;
-  uint64_t total = 0;
+Status Model::read_weights(const ModelSource& file, const WeightProgress& progress) {
+  std::vector<WeightSlice> work;
   unsigned threads = 1;
   for (size_t i = 0; i < plan_.stages.size(); i++) {
     const Stage& stage = plan_.stages[i];
     const Program& p = stage.buckets[0].program;
-    add_slices(work, i, p, file.tensors(), stage.packed != nullptr);
+    if (stage.packed) add_samples(work, i, p, file.tensors());
+    else
+      for (size_t w = 0; w < p.weights.size(); w++) add_slices(work, i, p, w, file.tensors());
     threads = std::max(threads, stage.device->describe().threads);
   }
-  for (const Slice& s : work) total += s.row_bytes * uint64_t(s.end - s.begin);
-  std::atomic<size_t> next{0};
-  std::atomic<uint64_t> done{0};
-  std::atomic<bool> stop{false};
-  std::mutex mutex;
-  std::optional<Error> error;
-  auto run = [&](bool reports) {
-    std::vector<std::byte> room;
-    for (size_t i; !stop && (i = next.fetch_add(1)) < work.size();) {
-      const Slice& s = work[i];
-      const Stage& stage = plan_.stages[s.stage];
-      const uint64_t bytes = s.row_bytes * uint64_t(s.end - s.begin);
-      const Program& p = stage.buckets[0].program;
-      const gimbal_value& v = p.values[s.value];
-      const Shape& shape = p.info[s.value].shape;
-      Buffer& weights = memory_[s.stage].buffers[size_t(Slot::Weights)];
-      auto ok = stage.packed ? compare_weight(stage, v, shape, file, s, room)
-                             : place_weight(*stage.device, weights, v, shape, file, s, room);
-      if (!ok) {
-        std::lock_guard lock(mutex);
-        if (!error) error = ok.error();
-        stop = true;
-      }
-      const uint64_t now = done.fetch_add(bytes) + bytes;
-      if (reports && progress && !progress(now, total)) {
-        std::lock_guard lock(mutex);
-        if (!error) error = Error{Code::Failed, "loading was cancelled", ""};
-        stop = true;
-      }
-    }
-  };
-  std::vector<std::thread> helpers;
-  if (total < uint64_t(kSliceBytes)) threads = 1;
-  try {
-    for (unsigned i = 1; i < threads; i++) helpers.emplace_back(run, false);
-  } catch (const std::system_error&) {
-    // The system cannot create more threads: the existing ones do the work.
-  }
-  run(true);
-  for (std::thread& t : helpers) t.join();
-  if (error) return *error;
-  if (progress && !progress(total, total)) return Error{Code::Failed, "loading was cancelled", ""};
-  return Done{};
+  return for_slices(work, threads, progress, [&](const WeightSlice& s, std::vector<std::byte>& room) {
+    const Stage& stage = plan_.stages[s.stage];
+    const Program& p = stage.buckets[0].program;
+    const gimbal_value& v = p.values[s.value];
+    const Shape& shape = p.info[s.value].shape;
+    if (stage.packed) return compare_weight(stage, v, shape, file, s, room);
+    return place_weight(*stage.device, memory_[s.stage].buffers[size_t(Slot::Weights)], v, shape, file, s,
+                        room);
+  });
 }
 
 Result<std::unique_ptr<Model>> Model::load(ModelPlan plan, const ModelSource& file,
-                                           const Progress& progress) {
+                                           const WeightProgress& progress) {
   if (auto ok = check_made_of(plan, file); !ok) return ok.error();
   if (auto ok = check_packed(plan); !ok) return ok.error();
   if (auto ok = check_memory(file, plan); !ok) return ok.error();
@@ -234,11 +133,6 @@ Result<std::unique_ptr<Model>> Model::load(ModelPlan plan, const ModelSource& fi
   if (auto ok = m->read_weights(file, progress); !ok) return ok.error();
   m->steps_ = std::make_unique<Steps>(m->plan_, m->memory_);
   return m;
-}
-
-Status Model::read_weight(size_t stage, uint64_t offset, std::span<std::byte> to) const {
-  return plan_.stages[stage].device->read(memory_[stage].buffers[size_t(Slot::Weights)], size_t(offset),
-                                          to.data(), to.size());
 }
 
 std::vector<ReceiptLine> Model::receipt() const {

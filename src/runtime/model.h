@@ -6,20 +6,17 @@
 
 #include "program/receipt.h"
 #include "runtime/steps.h"
+#include "runtime/weight_slices.h"
 
 namespace gimbal {
 
 class Model {
  public:
-  // Called from the loading thread with the bytes of weights packed so far, and in all. Return false to
-  // cancel (Failed).
-  using Progress = std::function<bool(uint64_t done, uint64_t total)>;
-
   // Allocates the plan's memory and reads the weights from `file`, from which the plan was made. Errors:
   // Failed for another file; OutOfMemory, before anything is read, if the plan does not fit;
   // Malformed weights; device errors.
   static Result<std::unique_ptr<Model>> load(ModelPlan plan, const ModelSource& file,
-                                             const Progress& progress = {});
+                                             const WeightProgress& progress = {});
 
   const Config& config() const { return plan_.config; }
   const ModelPlan& plan() const { return plan_; }
@@ -70,9 +67,6 @@ class Model {
     return memory_[stage].experts ? memory_[stage].experts->counts() : ExpertCache::Counts{};
   }
 
-  // Bytes of a packed weight, from the stage's device. Errors: the device's.
-  Status read_weight(size_t stage, uint64_t offset, std::span<std::byte> to) const;
-
   // The runs of kernels since load(), by stage: op, device, kernel, reason and number, from the devices' own
   // counters; or that a device does not count. Not while a batch is computed.
   std::vector<ReceiptLine> receipt() const;
@@ -80,7 +74,7 @@ class Model {
  private:
   Model(ModelPlan plan) : plan_(std::move(plan)) {}
   Status take_memory();
-  Status read_weights(const ModelSource& file, const Progress& progress);
+  Status read_weights(const ModelSource& file, const WeightProgress& progress);
 
   ModelPlan plan_;
   std::vector<StageMemory> memory_;  // by the plan's stages

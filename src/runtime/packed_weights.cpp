@@ -83,15 +83,14 @@ Status use_packed(ModelPlan& plan, size_t stage, const TensorTable& tensors,
   return Done{};
 }
 
-Status write_packed(const std::string& path, const Model& model, const ModelSource& source) {
-  const ModelPlan& plan = model.plan();
-  const Device& device = model.device();
+Status write_packed(const std::string& path, const ModelPlan& plan, const ModelSource& source,
+                    const WeightProgress& progress) {
+  const Device& device = plan.device();
   if (plan.split()) return cannot("the model lies on several devices, and weights are packed for one");
   if (!source.tensors().adapters().empty()) return cannot("packed weights cannot include adapters");
   if (!device.can_adopt())
     return cannot(format("{} cannot compute from host memory: its weights are loaded again at each start",
                          device.id()));
-  if (plan.stages[0].reads_experts()) return cannot("not all experts of the model are in memory");
   const Program& p = plan.stages[0].buckets[0].program;
   PackedHead head{};
   std::copy(kPackedMagic.begin(), kPackedMagic.end(), head.magic);
@@ -101,19 +100,39 @@ Status write_packed(const std::string& path, const Model& model, const ModelSour
   const uint64_t begin = align_up(sizeof head + p.weights.size() * sizeof(PackedWeight), kPackedPage);
   head.bytes = begin;
   std::vector<PackedWeight> table;
-  std::vector<std::byte> bytes;
-  auto read = [&](size_t w) {
-    const gimbal_value& v = p.values[p.weights[w]];
-    bytes.resize(align_up(v.bytes, kAlignment));
-    std::fill(bytes.begin() + long(v.bytes), bytes.end(), std::byte(0));
-    return model.read_weight(0, v.offset, std::span(bytes).first(size_t(v.bytes)));
-  };
+  uint64_t packed = 0, total = 0;
+  for (uint16_t w : p.weights) total += p.values[w].bytes;
+  auto file = DraftFile::create(path);
+  if (!file) return file.error();
+  std::vector<std::byte> first(size_t(begin), std::byte(0)), copy;
+  if (auto ok = file->write(first.data(), first.size()); !ok) return ok;
   for (size_t w = 0; w < p.weights.size(); w++) {
-    if (auto ok = read(w); !ok) return ok;
-    const uint64_t size = p.values[p.weights[w]].bytes;
-    table.push_back(
-        {what(p, w, source.tensors()), head.bytes, size, hash_of(Bytes(bytes).first(size_t(size)))});
-    head.bytes += bytes.size();
+    gimbal_value v = p.values[p.weights[w]];
+    v.offset = 0;
+    auto buffer = device.allocate(size_t(v.bytes));  // anew: padding is zero
+    if (!buffer) return buffer.error();
+    std::vector<WeightSlice> slices;
+    add_slices(slices, 0, p, w, source.tensors());
+    const Shape& shape = p.info[p.weights[w]].shape;
+    const auto place = [&](const WeightSlice& s, std::vector<std::byte>& room) {
+      return place_weight(device, *buffer, v, shape, source, s, room);
+    };
+    if (auto ok = for_slices(slices, device.describe().threads, {}, place); !ok) return ok;
+    const auto* at = static_cast<const std::byte*>(device.host_pointer(*buffer));
+    if (!at) {
+      copy.resize(size_t(v.bytes));
+      if (auto ok = device.read(*buffer, 0, copy.data(), copy.size()); !ok) return ok;
+      at = copy.data();
+    }
+    const Bytes bytes(at, size_t(v.bytes));
+    table.push_back({what(p, w, source.tensors()), head.bytes, v.bytes, hash_of(bytes)});
+    constexpr std::byte kPadding[kAlignment] = {};
+    const uint64_t padded = align_up(v.bytes, kAlignment);
+    if (auto ok = file->write(bytes.data(), bytes.size()); !ok) return ok;
+    if (auto ok = file->write(kPadding, size_t(padded - v.bytes)); !ok) return ok;
+    head.bytes += padded;
+    packed += v.bytes;
+    if (progress && !progress(packed, total)) return Error{Code::Failed, "packing was cancelled", ""};
   }
   std::sort(table.begin(), table.end(),
             [](const PackedWeight& a, const PackedWeight& b) { return a.what < b.what; });
@@ -121,16 +140,9 @@ Status write_packed(const std::string& path, const Model& model, const ModelSour
   const Bytes rows = raw(table.data(), table.size() * sizeof(PackedWeight));
   head.table = hash_of(rows);
   head.before = hash_of(raw(&head, offsetof(PackedHead, before)));
-  auto file = DraftFile::create(path);
-  if (!file) return file.error();
-  std::vector<std::byte> first(size_t(begin), std::byte(0));
   std::memcpy(first.data(), &head, sizeof head);
   std::copy(rows.begin(), rows.end(), first.begin() + sizeof head);
-  if (auto ok = file->write(first.data(), first.size()); !ok) return ok;
-  for (size_t w = 0; w < p.weights.size(); w++) {
-    if (auto ok = read(w); !ok) return ok;
-    if (auto ok = file->write(bytes.data(), bytes.size()); !ok) return ok;
-  }
+  if (auto ok = file->rewrite(0, first.data(), first.size()); !ok) return ok;
   if (auto ok = file->sync(); !ok) return ok;
   return file->commit();
 }

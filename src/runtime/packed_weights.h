@@ -17,9 +17,12 @@ namespace gimbal {
 // of plan_disk_experts(), after which the plan is of no use.
 Status use_packed(ModelPlan&, size_t stage, const TensorTable& tensors, std::shared_ptr<const PackedFile>);
 
-// Writes the file atomically. `source`: the file that the model was loaded from. Errors: Unsupported if the
-// model is split over devices, has adapters, or its device cannot use such a file; the system's.
-Status write_packed(const std::string& path, const Model&, const ModelSource& source);
+// Writes the file atomically, one weight after the other, in the memory of the largest one.
+// `source`: the file that the plan was made from. `progress` may be empty. Errors: Unsupported if the model
+// is split over devices, has adapters, or its device cannot use such a file; those of reading; the system's;
+// Failed if `progress` cancels it.
+Status write_packed(const std::string& path, const ModelPlan&, const ModelSource& source,
+                    const WeightProgress& progress);
 
 // The sample that loading compares: the first rows of every n-th weight of a program, and of one weight per
 // format; some megabytes in all.

@@ -48,7 +48,7 @@ class DiskExpertsTest : public testing::Test {
   void pack() {
     const auto loaded = load();
     ASSERT_TRUE(loaded) << failed_.message;
-    auto path = pack_weights(*loaded, false);
+    auto path = pack_weights(loaded->source, loaded->model->plan(), false);
     ASSERT_TRUE(path) << path.error().message;
   }
   // A budget that is the least, and half of the experts if that is more.

@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 #include "engine/packed.h"
 #include "support/cli.h"
+#include "support/placed.h"
 
 namespace gimbal {
 namespace {
@@ -68,7 +69,7 @@ TEST(PackedPlaces, WhereNothingCanBePacked) {
     EXPECT_TRUE(file) << file.error().message;
     const auto loaded = engine.load(*file);
     EXPECT_TRUE(loaded) << loaded.error().message;
-    const auto path = pack_weights(**loaded, in_cache);
+    const auto path = pack_weights((*loaded)->source, (*loaded)->model->plan(), in_cache);
     EXPECT_FALSE(path);
     return path ? Error{} : path.error();
   };
@@ -91,9 +92,57 @@ TEST(PackedPlaces, WhereNothingCanBePacked) {
   environment.set("XDG_CACHE_HOME", nullptr);
   const auto loaded = engine.load(*open_model_file(model));
   ASSERT_TRUE(loaded) << loaded.error().message;
-  const auto beside = pack_weights(**loaded, false);
+  const auto beside = pack_weights((*loaded)->source, (*loaded)->model->plan(), false);
   ASSERT_TRUE(beside) << "which needs no cache folder: " << beside.error().message;
   EXPECT_EQ(*beside, model + ".packed");
+}
+
+// Packing takes a weight at a time. `promised`: memory that others will take, here all of it.
+TEST(PackedPlaces, AModelLargerThanMemoryIsPacked) {
+  const std::string model = test::temporary_path("larger.gguf");
+  fs::copy_file(test::golden_dir() + "/arch/llama-gqa.gguf", model, fs::copy_options::overwrite_existing);
+  fs::remove(model + ".packed");
+  EngineOptions options;
+  options.backend = "cpu", options.threads = 2, options.verify = Verify::Never;
+  options.run.context = 32, options.run.batch = options.run.logit_rows = 8;
+  options.run.promised = uint64_t(1) << 50;
+  gimbal::Engine engine(backend_registry(), options, [](const Event&) { return true; });
+  const auto file = open_model_file(model);
+  ASSERT_TRUE(file) << file.error().message;
+  const auto loaded = engine.load(*file);
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code, Code::OutOfMemory);
+  const auto planned = engine.plan_measured(*file);
+  ASSERT_TRUE(planned) << planned.error().message;
+  const uint64_t weights = planned->plan.last().memory.weights;
+
+  uint64_t calls = 0;
+  const auto stopped =
+      pack_weights(planned->source, planned->plan, false, [&](uint64_t, uint64_t) { return ++calls < 3; });
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().message, "packing was cancelled");
+  EXPECT_EQ(calls, 3u);
+  EXPECT_FALSE(fs::exists(model + ".packed"));
+
+  uint64_t last = 0;
+  const auto packed = pack_weights(planned->source, planned->plan, false, [&](uint64_t done, uint64_t total) {
+    EXPECT_TRUE(last < done && done <= total && total <= weights);
+    return last = done, true;
+  });
+  ASSERT_TRUE(packed) << packed.error().message;
+
+  engine.run().promised = 0;
+  const auto mapped = engine.load(*file);
+  ASSERT_TRUE(mapped) << mapped.error().message;
+  ASSERT_TRUE((*mapped)->model->plan().stages[0].packed);
+  options.packed = Packed::Off, options.run.promised = 0;
+  gimbal::Engine other(backend_registry(), options, [](const Event&) { return true; });
+  const auto read = other.load(*file);
+  ASSERT_TRUE(read) << read.error().message;
+  const auto logits = [](const LoadedModelPtr& m) {
+    return test::logits_of(*m->model, test::any_tokens(20, m->model->config().vocabulary), 8);
+  };
+  EXPECT_EQ(test::bits_differ(logits(*mapped), logits(*read)), "");
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ class PackedTest : public testing::Test {
     const auto loaded = load();
     options_.packed = Packed::Auto;
     EXPECT_TRUE(loaded) << failed_.message;
-    auto path = pack_weights(*loaded, in_cache);
+    auto path = pack_weights(loaded->source, loaded->model->plan(), in_cache);
     EXPECT_TRUE(path) << path.error().message;
     return path ? *path : "";
   }
@@ -374,7 +374,7 @@ TEST_F(PackedTest, NoSpace) {
   const rlimit little{8192, limit.rlim_max};
   const auto handler = signal(SIGXFSZ, SIG_IGN);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
-  auto path = pack_weights(*loaded, false);
+  auto path = pack_weights(loaded->source, loaded->model->plan(), false);
   setrlimit(RLIMIT_FSIZE, &limit);
   signal(SIGXFSZ, handler);
   ASSERT_FALSE(path);
@@ -415,7 +415,7 @@ TEST_F(PackedTest, AdaptersAreNoPartOfThem) {
   ASSERT_TRUE(loaded) << failed_.message;
   EXPECT_FALSE(is_packed(loaded));
   EXPECT_SAYS(told_, "packed weights cannot include adapters");
-  EXPECT_FALSE(pack_weights(*loaded, false));
+  EXPECT_FALSE(pack_weights(loaded->source, loaded->model->plan(), false));
 }
 
 // A card has memory of its own; the layers beside it on the CPU are mapped.

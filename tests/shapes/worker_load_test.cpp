@@ -118,7 +118,7 @@ TEST(WorkerLoad, PackedWeightsAreTaken) {
   auto first = load<Cpu>(file);
   ASSERT_TRUE(first) << first.error().message;
   EXPECT_FALSE(first->on->model->plan().stages[0].packed);
-  ASSERT_TRUE(pack_weights(*first->on, false));
+  ASSERT_TRUE(pack_weights(first->on->source, first->on->model->plan(), false));
   auto again = load<Cpu>(file);
   ASSERT_TRUE(again) << again.error().message;
   ASSERT_TRUE(again->on->model->plan().stages[0].packed);

@@ -1,4 +1,5 @@
-// gimbal pack: stores a model's weights in the device's packed layout; later starts map them.
+// gimbal pack: stores a model's weights in the device's packed layout; later starts map them. The model
+// itself is not loaded, and may be larger than memory.
 #include "apps/commands/command.h"
 #include "apps/commands/open_model.h"
 #include "apps/reports/stderr_sink.h"
@@ -28,15 +29,17 @@ class Pack final : public Command {
     auto source = open_model(model_, engine_, quiet);
     if (!source) return source.error();
     Engine engine(backend_registry(), std::move(*options), stderr_sink(quiet));
-    auto loaded = engine.load(*source);
-    if (!loaded) return loaded.error();
-    auto path = pack_weights(**loaded, cache_);
+    const auto planned = engine.plan_measured(*source);
+    if (!planned) return planned.error();
+    const ModelPlan& plan = planned->plan;
+    const std::string device = plan.device().id();
+    Progress bar("packing", !quiet, Progress::Unit::Bytes);
+    auto path = pack_weights(planned->source, plan, cache_,
+                             [&](uint64_t done, uint64_t total) { return bar.update(done, total), true; });
     if (!path) return path.error();
-    const Model& m = *(*loaded)->model;
-    const uint64_t bytes = m.plan().last().memory.weights;
-    if (json)
-      print_json({{"model", source->name}, {"path", *path}, {"bytes", bytes}, {"device", m.device().id()}});
-    else print(format("{}: {} in the layout of {}\n", printable(*path), human_bytes(bytes), m.device().id()));
+    const uint64_t bytes = plan.last().memory.weights;
+    if (json) print_json({{"model", source->name}, {"path", *path}, {"bytes", bytes}, {"device", device}});
+    else print(format("{}: {} in the layout of {}\n", printable(*path), human_bytes(bytes), device));
     return kDone;
   }
 
