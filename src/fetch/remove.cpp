@@ -19,10 +19,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_below(const fs::path& path, const std::string& folder) {
+bool is_below(const fs::path& path, const fs::path& folder) {
   if (folder.empty()) return false;
-  const fs::path relative = path.lexically_relative(fs::path(folder).lexically_normal());
+  const fs::path relative = path.lexically_relative(folder);
   return !relative.empty() && *relative.begin() != "..";
+}
+
+// However a variable of the environment names it: absolute, and without "..". Empty stays empty.
+std::string plain(const std::string& folder) {
+  std::error_code e;
+  std::string path = folder.empty() ? "" : fs::absolute(folder, e).lexically_normal().string();
+  if (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
 }
 
 // All links of a repository that lead to the blob.
@@ -51,7 +59,7 @@ void add_blob(Removal& r, const fs::path& blob) {
 
 // Folders that are empty now, up to the cache's.
 void tidy(fs::path folder, const fs::path& root) {
-  while (is_below(folder, root.string()) && folder != root && ::rmdir(folder.c_str()) == 0)
+  while (is_below(folder, root) && folder != root && ::rmdir(folder.c_str()) == 0)
     folder = folder.parent_path();
 }
 
@@ -76,9 +84,10 @@ Result<Removal> removal_of(const std::string& path) {
   for (uint32_t n = 2; split && n <= split->count; n++) parts.push_back(split->path(n));
   std::error_code e;
   const fs::path absolute = fs::absolute(path, e).lexically_normal();
-  for (const std::string& root : {hub_cache_folder(), url_models_folder()})
+  const std::string hub_cache = plain(hub_cache_folder());
+  for (const std::string& root : {hub_cache, plain(url_models_folder())})
     if (is_below(absolute, root)) r.root = root;
-  const bool hub = !r.root.empty() && r.root == hub_cache_folder();
+  const bool hub = !r.root.empty() && r.root == hub_cache;
   for (const std::string& part : parts) {
     if (!hub) {
       add_blob(r, part);
@@ -94,6 +103,7 @@ Result<Removal> removal_of(const std::string& path) {
     r.files.push_back(here.string());
     const auto links = links_to(repository / "snapshots", blob);
     if (std::any_of(links.begin(), links.end(), [&](const std::string& l) { return l != here; })) continue;
+    if (!is_below(blob, fs::weakly_canonical(r.root, e))) continue;  // somebody's own file
     add_blob(r, blob);
     r.locks.push_back(
         format("{}/.locks/{}/{}.lock", r.root, repository.filename().string(), blob.filename().string()));

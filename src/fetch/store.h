@@ -64,8 +64,9 @@ struct Removal {
   std::string root;                // the cache; empty folders below it are removed, too
 };
 
-// `path`: the model's first file. Keeps blobs that other links of the cache use. For a file outside the two
-// caches (root is empty): the file and its parts. Errors: Failed with the system's reason.
+// `path`: the model's first file. Keeps blobs that other links of the cache use, and files outside the cache
+// that its links lead to. For a file outside the two caches (root is empty): the file and its parts. Errors:
+// Failed with the system's reason.
 Result<Removal> removal_of(const std::string& path);
 // Errors: Failed if one of the files is being fetched, or with the system's reason.
 Status remove(const Removal&);

@@ -56,7 +56,8 @@ MetadataType type_of_new(std::string_view text) {
   if (text == "true" || text == "false") return MetadataType::Bool;
   if (whole_text<uint32_t>(text)) return MetadataType::U32;
   if (whole_text<int64_t>(text)) return MetadataType::I64;
-  return whole_text<double>(text) ? MetadataType::F32 : MetadataType::String;
+  const auto number = whole_text<double>(text);
+  return number && std::isfinite(*number) ? MetadataType::F32 : MetadataType::String;  // "nan" may be a name
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ ModelLibrary::ModelLibrary(std::string folder, std::function<Catalog()> find)
 std::optional<std::string> ModelLibrary::wrong_name(const std::string& name) {
   const auto good = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::strchr("._-:/@+", c);
+           std::string_view("._-:/@+").find(c) != std::string_view::npos;
   };
   if (name.empty() || name.size() > kLongestName)
     return format("a name has 1 to {} characters", kLongestName);
@@ -115,8 +115,9 @@ void ModelLibrary::refresh() {
 }
 
 const LibraryModel* ModelLibrary::described(const std::string& name) const {
-  for (const LibraryModel& m : described_)
-    if (m.id == name || m.id + ":latest" == name || m.id == name + ":latest") return &m;
+  for (const bool exact : {true, false})
+    for (const LibraryModel& m : described_)
+      if (exact ? m.id == name : m.id + ":latest" == name || m.id == name + ":latest") return &m;
   return nullptr;
 }
 

@@ -296,6 +296,29 @@ TEST_F(RememberedAnswersTest, TheFileIsReadAsHostileInput) {
   EXPECT_FALSE(RememberedAnswers(file_).find("vulkan", key + "1"));
 }
 
+// A file that moves one backend's answer to another one, or whose answer cannot be read.
+TEST_F(RememberedAnswersTest, AnAnswerIsOfItsOwnBackend) {
+  BackendReport r;
+  r.backend = "opencl", r.reason = reason::kLibraryMissing, r.depends = {single_};
+  RememberedAnswers(file_).learn(r, "key", nanoseconds_now() + 1'000'000'000);
+  ASSERT_TRUE(RememberedAnswers(file_).find("opencl", "key"));
+  std::string text = *read_file(file_);
+  const std::string key = "\"opencl\"";
+  ASSERT_NE(text.find(key), std::string::npos) << text;
+  write(file_, text.replace(text.find(key), key.size(), "\"vulkan\""));
+  EXPECT_FALSE(RememberedAnswers(file_).find("vulkan", "key"));
+  EXPECT_FALSE(RememberedAnswers(file_).find("opencl", "key"));
+  for (const char* report : {"\"report\": \"", "\"report\": \"g", "\"report\": \"00"}) {
+    r.backend = "vulkan";
+    RememberedAnswers(file_).learn(r, "key", nanoseconds_now() + 1'000'000'000);
+    ASSERT_TRUE(RememberedAnswers(file_).find("vulkan", "key"));
+    text = *read_file(file_);
+    const size_t at = text.find("\"report\": \""), end = text.find('"', at + 11);
+    write(file_, text.replace(at, end - at, report));
+    EXPECT_FALSE(RememberedAnswers(file_).find("vulkan", "key")) << report;
+  }
+}
+
 TEST_F(RememberedAnswersTest, WithoutAFileThisProcessRemembers) {
   put(kSoftware);
   for (const char* file : {"", "/proc/nothing/here"}) {

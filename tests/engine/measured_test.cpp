@@ -247,6 +247,42 @@ TEST_F(MeasuredTest, ProgressAndItsEnd) {
   EXPECT_EQ(done, (std::vector<uint64_t>{0, 1, 2, 3, 4}));
 }
 
+// Only what is missing is timed, and each device's file has its own times alone.
+TEST_F(MeasuredTest, WhatIsKnownIsNotTimedAgain) {
+  const auto loaded = load();
+  ASSERT_TRUE(loaded);
+  const ModelPlan& plan = loaded->model->plan();
+  ASSERT_TRUE(fs::remove(MachineCache("limits").path()));
+  uint64_t told = 0;
+  const MeasuringProgress count = [&](const Device&, size_t, size_t total) { return told = total, true; };
+  const auto measured = [&](std::vector<MeasuredProduct>& known) {
+    told = 0;
+    const auto added = measure_products(plan, known, count);
+    EXPECT_TRUE(added) << added.error().message;
+    return added && *added;
+  };
+  MeasuredProduct other;
+  other.device = "cuda:0", other.format = DType::BF16, other.columns = 1024, other.rows = 1;
+  other.times = {{"cuda.mat_mul", 1e-3}};
+  std::vector<MeasuredProduct> known = {other};
+  EXPECT_TRUE(measured(known));
+  EXPECT_EQ(told, 4u);
+  EXPECT_EQ(known.size(), 5u) << "and that of another device";
+  EXPECT_EQ(known[0].device, "cuda:0");
+  Json kept = cache();
+  EXPECT_EQ(products(kept).size(), 4u);
+  EXPECT_EQ(products(kept).dump().find("cuda"), std::string::npos);
+  for (const MeasuredProduct& m : kept_measurements(loaded->model->device()))
+    for (const auto& t : m.times) EXPECT_GT(t.seconds, 0) << t.kernel;
+  EXPECT_FALSE(measured(known)) << "all is known";
+  EXPECT_EQ(told, 0u);
+  known[2].times.pop_back();  // a kernel that a new build has
+  EXPECT_TRUE(measured(known));
+  EXPECT_EQ(told, 1u);
+  EXPECT_EQ(known.size(), 5u) << "in place of the old times";
+  EXPECT_GE(known.back().times.size(), 2u);
+}
+
 // Of the entry of a device, whatever another program or an older one wrote there.
 TEST_F(MeasuredTest, WhatIsKeptIsReadEntryByEntry) {
   const auto device = test::open_one("cpu");

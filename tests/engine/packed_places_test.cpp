@@ -4,9 +4,12 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/file.h"
+#include "base/json.h"
 #include "discovery/registry.h"
 #include "engine/engine.h"
 #include "engine/packed.h"
+#include "files/packed_file.h"
 #include "support/cli.h"
 #include "support/placed.h"
 
@@ -143,6 +146,44 @@ TEST(PackedPlaces, AModelLargerThanMemoryIsPacked) {
     return test::logits_of(*m->model, test::any_tokens(20, m->model->config().vocabulary), 8);
   };
   EXPECT_EQ(test::bits_differ(logits(*mapped), logits(*read)), "");
+}
+
+// A file that was found intact is not read again while its name, inode, size and times are the same. Here the
+// cache says so of a damaged file.
+TEST(PackedPlaces, AFileIsReadOnceOrAlways) {
+  Environment environment;
+  const std::string model = test::temporary_path("once.gguf"), cache = test::temporary_path("once-cache");
+  environment.set("XDG_CACHE_HOME", cache.c_str());
+  fs::copy_file(test::golden_dir() + "/arch/llama-gqa.gguf", model, fs::copy_options::overwrite_existing);
+  EngineOptions options;
+  options.backend = "cpu", options.threads = 1, options.verify = Verify::Never;
+  options.run.context = 32, options.run.batch = options.run.logit_rows = 8;
+  gimbal::Engine engine(backend_registry(), options, [](const Event&) { return true; });
+  const auto loaded = engine.load(*open_model_file(model));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  const auto path = pack_weights((*loaded)->source, (*loaded)->model->plan(), false);
+  ASSERT_TRUE(path) << path.error().message;
+  std::string bytes = *read_file(*path);
+  bytes[bytes.size() - 70] = char(bytes[bytes.size() - 70] ^ 1);
+  ASSERT_TRUE(write_file(*path, bytes));
+  const auto damaged = PackedFile::open(*path, (*loaded)->source.file->reader().identity());
+  ASSERT_TRUE(damaged) << damaged.error().message;
+  EXPECT_FALSE(check_once(**damaged, false));
+  const std::string list = cache + "/gimbal/packed.json";
+  Json j = parse_json(*read_file(list));
+  ASSERT_EQ(j["packed"].size(), 1u);
+  Json& key = j["packed"][0]["key"];
+  const InputFile::State& now = (*damaged)->state();
+  key["inode"] = now.inode, key["modified"] = now.modified, key["changed"] = now.changed;
+  ASSERT_TRUE(replace_file(list, j.dump()));
+  EXPECT_TRUE(check_once(**damaged, false)) << "the cache says that it is intact";
+  EXPECT_FALSE(check_once(**damaged, true));
+  for (const char* part : {"inode", "modified", "changed", "bytes", "device"}) {
+    Json other = j;
+    other["packed"][0]["key"][part] = key[part].get<int64_t>() + 1;
+    ASSERT_TRUE(replace_file(list, other.dump()));
+    EXPECT_FALSE(check_once(**damaged, false)) << part;
+  }
 }
 
 }  // namespace

@@ -41,6 +41,17 @@ TEST(MetadataEdits, KeepTypesAndOrder) {
   EXPECT_EQ(std::get<std::string_view>(all[9].second.value), "y");
 }
 
+TEST(MetadataEdits, NamesThatAreNumbersToCAreTexts) {
+  const Metadata m = edited_file();
+  for (const std::string name : {"Nan", "inf", "Infinity", "-inf", "0x10", "1e5x", ".", ""}) {
+    MetadataEdits edits;
+    ASSERT_TRUE(edits.set(m, "new.name=" + name)) << name;
+    const MetadataEntry entry = edits.applied(m).back().second;
+    EXPECT_EQ(entry.type, MetadataType::String) << name;
+    EXPECT_EQ(std::get<std::string_view>(entry.value), name);
+  }
+}
+
 TEST(MetadataEdits, RefuseWhatDoesNotFit) {
   const Metadata m = edited_file();
   MetadataEdits edits;

@@ -79,16 +79,18 @@ class OneModel final : public Models {
   // The last one who holds it may be a request that its own engine ends, which cannot wait for itself.
   std::shared_ptr<ScriptedModel> model = shared(new ScriptedModel);
   std::string second;  // the name of another model, which cannot be loaded
+  bool none = false;   // a server of all models of a machine that has none
   static std::shared_ptr<ScriptedModel> shared(ScriptedModel* one) {
     return {one, [](ScriptedModel* m) { std::thread([m] { delete m; }).detach(); }};
   }
   std::vector<KnownModel> list() override {
+    if (none) return {};
     std::vector<KnownModel> all = {{model->id(), "", model->file().file_bytes(), 1700000000, true, 1}};
     if (!second.empty()) all.push_back({second, ""});
     return all;
   }
   Result<ServedModelPtr> get(const std::string& id) override {
-    if (id != model->id()) return Error{Code::NotFound, "/a/path/of/ours", ""};
+    if (none || id != model->id()) return Error{Code::NotFound, "/a/path/of/ours", ""};
     return ServedModelPtr(model);
   }
   Result<std::shared_ptr<const ModelSource>> file(const std::string& id) override {

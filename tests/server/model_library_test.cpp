@@ -69,6 +69,9 @@ TEST_F(Library, NoPathIsAName) {
   for (const char* name :
        {"", "/etc/passwd", "../x", "a/../b", "a b", "a\nb", ".hidden", "-x", "a\\b", "\xc3\xa4"})
     EXPECT_TRUE(ModelLibrary::wrong_name(name)) << name;
+  EXPECT_TRUE(ModelLibrary::wrong_name(std::string("a\0b", 3))) << "a zero byte";
+  EXPECT_FALSE(ModelLibrary::wrong_name(std::string(250, 'x')));
+  EXPECT_TRUE(ModelLibrary::wrong_name(std::string(251, 'x')));
   for (const char* name : {"mario", "llama3.2:1b", "hf.co/Org/Repo:Q4_K_M", "a_b-c.d"})
     EXPECT_FALSE(ModelLibrary::wrong_name(name)) << name;
 }
@@ -98,6 +101,19 @@ TEST_F(Library, DescriptionsOutliveTheServer) {
   std::ofstream(place + "/described/z.json") << R"({"name":"z","path":"/no/such/file"})";
   l.refresh();
   EXPECT_EQ(names(l).size(), 2u);
+}
+
+// Ollama's clients add ":latest" to names without a tag.
+TEST_F(Library, TheVeryNameGoesBeforeOneThatIsLikeIt) {
+  const std::string one = add("one", "this folder", "a.gguf"), two = add("two", "this folder", "b.gguf");
+  ModelLibrary l = library();
+  ASSERT_TRUE(l.describe({.id = "m", .path = one, .source = ""}));
+  EXPECT_EQ(l.find("m:latest")->path, one);
+  ASSERT_TRUE(l.describe({.id = "m:latest", .path = two, .source = ""}));
+  EXPECT_EQ(l.find("m")->path, one);
+  EXPECT_EQ(l.find("m:latest")->path, two);
+  ASSERT_TRUE(l.remove("m"));
+  EXPECT_EQ(l.find("m")->path, two) << "what is like it, where nothing else is there";
 }
 
 TEST_F(Library, OnlyFilesOfGimbalsAreRemoved) {

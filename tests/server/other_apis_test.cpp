@@ -469,5 +469,13 @@ TEST_F(JobsApi, LoadingProgress) {
   EXPECT_EQ(events(waits.answer()).size(), 3u);
 }
 
+TEST_F(JobsApi, OnAServerWithoutModels) {
+  models.none = true;
+  const HttpAnswer a = ask("/v1/jobs", {{"prompt", "Once"}});
+  EXPECT_EQ(a.status, 400);
+  EXPECT_NE(a.body.find("'model'"), std::string::npos) << a.body;
+  EXPECT_EQ(ask("/v1/jobs", {{"model", "stories"}, {"prompt", "Once"}}).status, 404);
+}
+
 }  // namespace
 }  // namespace gimbal::test

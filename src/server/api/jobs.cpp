@@ -154,6 +154,7 @@ Refused create_job(Call& call) {
   Fields f(call.body);
   auto name = f.text("model");
   if (!name && !call.services.models.list().empty()) name = call.services.models.list()[0].id;
+  if (!name) f.need("model");
   ServedModelPtr model;
   if (!f.ok()) return f.error();
   if (auto no = find_model(call, *name, true, model)) return no;

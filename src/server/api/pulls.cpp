@@ -83,9 +83,11 @@ void PullJob::files(std::vector<std::pair<std::string, std::string>> digests) {
   digests_ = std::move(digests);
 }
 
-void PullJob::read_by(std::shared_ptr<http::Exchange> reader) {
+bool PullJob::read_by(std::shared_ptr<http::Exchange> reader) {
   const std::lock_guard lock(mutex_);
+  if (cancelled_) return false;
   readers_.push_back(std::move(reader));
+  return true;
 }
 
 void PullJob::leave(const std::shared_ptr<http::Exchange>& reader) {
@@ -108,7 +110,7 @@ std::shared_ptr<PullJob> Pulls::start(const std::string& name, const std::shared
   const std::lock_guard lock(mutex_);
   for (auto at = running_.begin(); at != running_.end();) {
     if (!at->job->over()) {
-      if (at->job->name == name) return at->job->read_by(reader), at->job;
+      if (at->job->name == name && at->job->read_by(reader)) return at->job;
       at++;
       continue;
     }
@@ -117,7 +119,7 @@ std::shared_ptr<PullJob> Pulls::start(const std::string& name, const std::shared
   }
   if (running_.size() >= kMost) return nullptr;
   auto job = std::make_shared<PullJob>(name, draining_);
-  job->read_by(reader);
+  (void)job->read_by(reader);
   running_.push_back({job, std::thread([job, work = std::move(work)] { job->end(work(*job)); })});
   return job;
 }

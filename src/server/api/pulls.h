@@ -37,7 +37,8 @@ class PullJob : public PullWatch, public std::enable_shared_from_this<PullJob> {
   Status result();  // after the end
   bool over();
 
-  void read_by(std::shared_ptr<http::Exchange>);
+  // False: the job is cancelled.
+  [[nodiscard]] bool read_by(std::shared_ptr<http::Exchange>);
   void leave(const std::shared_ptr<http::Exchange>&);  // it is cancelled when the last reader leaves
   void cancel() { cancelled_ = true; }
   // `digests`: "sha256:..." by file, for the lines.
@@ -62,7 +63,8 @@ class Pulls {
  public:
   explicit Pulls(const std::atomic<bool>& draining) : draining_(draining) {}
   ~Pulls() { end(); }
-  // The running job of this name, or a new one, which runs `work` on a thread. nullptr: too many are running.
+  // The running job of this name that is not cancelled, or a new one, which runs `work` on a thread. nullptr:
+  // too many are running.
   // The caller reads the job from then on.
   std::shared_ptr<PullJob> start(const std::string& name, const std::shared_ptr<http::Exchange>& reader,
                                  std::function<Status(PullJob&)> work);

@@ -1,5 +1,7 @@
 #include "server/api/request_log.h"
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/json.h"
@@ -12,7 +14,7 @@ namespace {
 
 constexpr size_t kMostOfABody = 2000;  // bytes
 constexpr size_t kMostOfALine = 4000;
-constexpr size_t kMostOfANote = 300;
+constexpr size_t kMostOfANote = 300, kMostNotes = 10;
 
 // A record in progress; logged by the first thread that sees the end.
 class Ending {
@@ -91,14 +93,19 @@ const char* name_of(Dialect d) {
   return "openai";
 }
 
+// The beginning of a text, without a part of a character at its end.
 std::string cut(std::string text, size_t most) {
-  if (text.size() > most) text.resize(most), text += "...";
-  return text;
+  if (text.size() <= most) return text;
+  for (int i = 0; i < 3 && most > 0 && (uint8_t(text[most]) & 0xc0) == 0x80; i++) most--;
+  text.resize(most);
+  return text += "...";
 }
 
-std::string json_line(const RequestRecord& r) {
-  Json j = {{"time", time_text()}, {"request_id", r.id},          {"api", name_of(r.dialect)},
-            {"peer", r.peer},      {"method", cut(r.method, 40)}, {"path", cut(r.path, 200)},
+// `most`: bytes of each text in it.
+Json json_of(const RequestRecord& r, size_t most) {
+  const auto part = [&](const std::string& text, size_t usual) { return cut(text, std::min(usual, most)); };
+  Json j = {{"time", time_text()}, {"request_id", r.id},           {"api", name_of(r.dialect)},
+            {"peer", r.peer},      {"method", part(r.method, 40)}, {"path", part(r.path, 200)},
             {"status", r.status}};
   if (!r.model.empty()) j["model"] = r.model;
   if (r.prompt_tokens >= 0) j["prompt_tokens"] = r.prompt_tokens;
@@ -106,15 +113,18 @@ std::string json_line(const RequestRecord& r) {
   if (r.first_token >= 0) j["first_token_seconds"] = r.first_token;
   j["seconds"] = r.seconds;
   j["end"] = r.end;
-  if (r.status >= 500 && !r.why.empty()) j["why"] = cut(r.why, 400);
-  for (const std::string& note : r.notes) j["notes"].push_back(cut(note, kMostOfANote));
-  std::string line = dump(j);
+  if (r.status >= 500 && !r.why.empty()) j["why"] = part(r.why, 400);
+  for (size_t i = 0; i < std::min(r.notes.size(), kMostNotes); i++)
+    j["notes"].push_back(part(r.notes[i], kMostOfANote));
+  if (!r.body.empty()) j["body"] = part(r.body, kMostOfABody);
+  return j;
+}
+
+std::string json_line(const RequestRecord& r) {
   // Escapes may make a text six times as long.
-  for (size_t most = kMostOfABody; !r.body.empty() && most > 0; most /= 2) {
-    j["body"] = cut(r.body, most);
-    if (std::string with = dump(j); with.size() < kMostOfALine) return with + "\n";
-  }
-  return line + "\n";
+  for (size_t most = kMostOfABody;; most /= 2)
+    if (std::string line = dump(json_of(r, most)); line.size() < kMostOfALine || most == 0)
+      return line + "\n";
 }
 
 }  // namespace
@@ -135,9 +145,10 @@ std::string log_line(const RequestRecord& r, bool json) {
   if (r.first_token >= 0) line += format(", first after {:.3f} s", r.first_token);
   line += format(" {:.3f} s {}", r.seconds, r.end);
   if (r.status >= 500 && !r.why.empty()) line += format(": {}", escaped(cut(r.why, 400)));
-  for (const std::string& note : r.notes) line += format("; note: {}", escaped(cut(note, kMostOfANote)));
+  for (size_t i = 0; i < std::min(r.notes.size(), kMostNotes); i++)
+    line += format("; note: {}", escaped(cut(r.notes[i], kMostOfANote)));
   if (!r.body.empty()) line += " " + cut(escaped(cut(r.body, kMostOfABody)), kMostOfABody);
-  return line + "\n";
+  return cut(std::move(line), kMostOfALine - 4) + "\n";
 }
 
 std::string log_line(const std::string& message) {

@@ -45,8 +45,8 @@ std::shared_ptr<http::Exchange> logged(const RequestLog& log, RequestCounts& cou
                                        std::shared_ptr<RequestRecord> record,
                                        std::shared_ptr<http::Exchange> inner);
 
-// One line with its newline, at most 4000 bytes: a JSON object, or text for people. Longer prompts are
-// truncated.
+// One line with its newline, at most 4000 bytes: a JSON object, or text for people. Long texts are cut,
+// bodies first; of notes there are ten at most.
 std::string log_line(const RequestRecord&, bool json);
 // A log line for any other message.
 std::string log_line(const std::string& message);

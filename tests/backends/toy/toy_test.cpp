@@ -62,6 +62,14 @@ TEST(Toy, AModelSpeaksAsOnTheCpu) {
   EXPECT_EQ(toy.all_logits(tokens, 3), got) << "no number depends on how the prompt is cut";
 }
 
+TEST(Toy, IsOneDevice) {
+  auto library = Library::open(test::toy_plugin());
+  ASSERT_TRUE(library) << library.error().message;
+  EXPECT_EQ((*library)->table().device_count(), 1);
+  EXPECT_TRUE(Device::open(*library, 0));
+  EXPECT_FALSE(Device::open(*library, 1));
+}
+
 TEST(Toy, KnowsNoOptionsAndCountsItsWork) {
   auto library = Library::open(test::toy_plugin());
   ASSERT_TRUE(library);
