@@ -1,19 +1,18 @@
 #!/usr/bin/env python3
-"""Measures experts from disk in a control group that has half the memory of the model's file: the speed there, beside that of llama.cpp, which maps the
-file (gimbal refuses to map what does not fit), and what the plan promised. `gimbal pack` runs in the group, too. Makes the model: a mixture with random
-weights.
+"""Measures experts from disk in a control group with half the memory of the model's file, beside llama.cpp, which maps the file there, and beside the
+plan's promise. `gimbal pack` runs in the group, too. (gimbal itself refuses a model that does not fit.) The model is a mixture with random weights.
 
-Usage: sudo bench/disk_experts.py FOLDER [--program build/release/gimbal] [--golden ../shared/golden] [--layers 8] [--tokens 48]
+Usage: sudo bench/disk_experts.py FOLDER [--program build/release/gimbal] [--golden ../shared/golden] [--layers 8] [--tokens 48] [--threads 2]
 Needs about three times the model's size (0.9 GB) in FOLDER, on the disk that is measured, and the memory controller of control groups in version 1.
-The peer is the one that bench/compare/install.py installs. Prints JSON: tokens/s `mapped` (the peer) and `from_disk` in the group, `promised` (the plan's two speeds, measured in the group, too), and
+The peer is the one that bench/compare/install.py installs. Prints JSON: tokens/s `mapped` (the peer) and `from_disk`, `promised` (the plan's two speeds,
+measured in the group, too), and
   faster   from_disk / mapped            (issue: at least 3)
-  kept     from_disk / promised evenly   (issue: at least 0.8), with the share of experts that were read
+  kept     from_disk / promised evenly   (issue: at least 0.8)
 """
 import argparse
 import json
 import os
 import pathlib
-import re
 import struct
 import subprocess
 import sys

@@ -16,12 +16,8 @@ namespace {
 
 constexpr int64_t kSliceBytes = 1 << 20;
 
-// All rows of a weight, and how many there are.
-struct WholeWeight {
-  WeightSlice slice;
-  int64_t rows;
-};
-WholeWeight whole_weight(size_t stage, const Program& p, size_t w, const TensorTable& tensors) {
+// All rows of a weight.
+WeightSlice whole_weight(size_t stage, const Program& p, size_t w, const TensorTable& tensors) {
   const WeightSource& from = p.sources[w];
   const StoredTensor* t = &tensors[from.tensor];
   const Shape& s = p.info[p.weights[w]].shape;
@@ -30,14 +26,15 @@ WholeWeight whole_weight(size_t stage, const Program& p, size_t w, const TensorT
   const auto row = uint64_t(std::max<int64_t>(1, row_bytes(t->type, s.dim[0])));
   const uint64_t first = matrix ? uint64_t(from.expert * int64_t(t->dim[1]) + from.first_row) * row
                                 : uint64_t(row_bytes(t->type, from.first_row));
-  return {{stage, p.weights[w], t, first, row, 0, rows}, rows};
+  return {stage, p.weights[w], t, first, row, 0, rows};
 }
 
 }  // namespace
 
 void add_slices(std::vector<WeightSlice>& all, size_t stage, const Program& p, size_t w,
                 const TensorTable& tensors) {
-  auto [slice, rows] = whole_weight(stage, p, w, tensors);
+  WeightSlice slice = whole_weight(stage, p, w, tensors);
+  const int64_t rows = slice.end;
   const auto step =
       std::min(rows, int64_t(align_up(std::max<uint64_t>(1, uint64_t(kSliceBytes) / slice.row_bytes), 16)));
   for (int64_t r = 0; r < rows; r += step) {
@@ -53,8 +50,8 @@ void add_samples(std::vector<WeightSlice>& all, size_t stage, const Program& p, 
     const DTypeSet format = set_of(DType(p.values[p.weights[w]].dtype));
     if (w % every && seen & format) continue;
     seen |= format;
-    auto [slice, rows] = whole_weight(stage, p, w, tensors);
-    slice.end = std::min(kSampleRows, rows);
+    WeightSlice slice = whole_weight(stage, p, w, tensors);
+    slice.end = std::min(kSampleRows, slice.end);
     all.push_back(slice);
   }
 }

@@ -247,7 +247,7 @@ TEST_F(MeasuredTest, ProgressAndItsEnd) {
   EXPECT_EQ(done, (std::vector<uint64_t>{0, 1, 2, 3, 4}));
 }
 
-// Only what is missing is timed, and each device's file has its own times alone.
+// Only kernels without a time are timed, and the file of a device holds the times of that device alone.
 TEST_F(MeasuredTest, WhatIsKnownIsNotTimedAgain) {
   const auto loaded = load();
   ASSERT_TRUE(loaded);

@@ -6,7 +6,7 @@
 namespace gimbal::test {
 namespace {
 
-// What a request with this field says; -2: it is refused, -3: it is not given.
+// The seconds of a request with this field; -2: the request is refused, -3: it has no such field.
 double seconds_of(const Json& value) {
   const Json body = {{"keep_alive", value}};
   api::Fields fields(body);

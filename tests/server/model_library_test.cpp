@@ -113,7 +113,7 @@ TEST_F(Library, TheVeryNameGoesBeforeOneThatIsLikeIt) {
   EXPECT_EQ(l.find("m")->path, one);
   EXPECT_EQ(l.find("m:latest")->path, two);
   ASSERT_TRUE(l.remove("m"));
-  EXPECT_EQ(l.find("m")->path, two) << "what is like it, where nothing else is there";
+  EXPECT_EQ(l.find("m")->path, two) << "the other name, while no model has the exact one";
 }
 
 TEST_F(Library, OnlyFilesOfGimbalsAreRemoved) {

@@ -127,7 +127,7 @@ TEST_F(PullLines, AServerThatFailsAgainAndAgainFillsNoMemory) {
   job_.end(Done{});
   EXPECT_EQ(read(), R"({"status":"success"})"
                     "\n")
-      << "the end is told all the same";
+      << "the end is reported even so";
 }
 
 TEST_F(PullLines, EachLineWakesTheReadersThatAreLeft) {
@@ -153,7 +153,7 @@ TEST_F(PullLines, CancelledWhenTheLastReaderLeavesOrTheServerEnds) {
   EXPECT_TRUE(job_.on(progress("a", 1, 2)));
   job_.leave(reader);
   EXPECT_FALSE(job_.on(progress("a", 2, 2)));
-  EXPECT_FALSE(job_.read_by(reader)) << "what is cancelled stays so";
+  EXPECT_FALSE(job_.read_by(reader)) << "a cancelled job stays cancelled";
 }
 
 // Downloads that run until the test lets them end, or they are cancelled.

@@ -104,7 +104,7 @@ TEST_F(CertificatesInAFolder, AFolderThatIsMadeIsItsUsersAlone) {
   EXPECT_EQ(mode_of(folder_), 0700u) << "a mask takes nothing from its user";
 }
 
-// Whoever made it may let a group read it.
+// The owner of the folder may let a group read it.
 TEST_F(CertificatesInAFolder, AFolderThatIsThereKeepsItsMode) {
   fs::create_directories(folder_ + "/ann");
   ASSERT_EQ(chmod(folder_.c_str(), 0750), 0);

@@ -73,7 +73,7 @@ TEST(LogLine, AsText) {
   EXPECT_TRUE(log_line("a \"note\"").ends_with(",\"message\":\"a \\\"note\\\"\"}\n"));
 }
 
-// Whoever sends it: lines of several processes in one pipe stay whole below 4096 bytes.
+// For any request: lines of several processes in one pipe stay whole below 4096 bytes.
 TEST(LogLine, HasAtMost4000BytesWhateverWasSent) {
   for (const std::string& piece : {std::string("x"), std::string(1, '\x01'), std::string("\""),
                                    std::string("\xff"), std::string("\xe2\x82\xac")}) {
@@ -127,7 +127,7 @@ http::Response status_only(int status) {
   return r;
 }
 
-// An exchange that keeps what it is given.
+// An exchange that records the reply.
 class Kept final : public http::Exchange {
  public:
   void answer(http::Response r) override { status = r.status; }
@@ -185,7 +185,7 @@ TEST_F(LoggedExchanges, AnAnswer) {
   }
   record_->end = "length";
   logged_->answer(status_only(200));
-  EXPECT_EQ(told_.back().end, "length") << "what is known stays";
+  EXPECT_EQ(told_.back().end, "length") << "the first end is kept";
   logged_->wake();
   EXPECT_EQ(inner_->wakes, 1);
 }

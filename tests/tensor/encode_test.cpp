@@ -198,5 +198,24 @@ TEST(EncodeImportance, ZerosAndNanAreIgnoredAndWeightsCount) {
   }
 }
 
+// The unit of a block is a half, and halves below 2^-14 have fewer bits the smaller they are. A power of two
+// changes nothing else, so the same weights lose little more when they are as small as those of models.
+TEST(EncodeSmall, SmallWeightsLoseLittleMoreThanTheSameLargeOnes) {
+  for (const DType type : {DType::Q2_K, DType::Q3_K, DType::Q4_K, DType::Q5_K, DType::Q6_K, DType::IQ4_XS})
+    for (const bool weighted : {false, true}) {
+      const EncodedRows large = pinned_rows();
+      const double least = encoded_error(type, large, encoded_blocks(type, large, weighted), weighted);
+      double worst = 0;
+      for (int power = 3; power <= 12; power++) {  // down to a mean size of 0.0002
+        EncodedRows small = large;
+        for (float& v : small.values) v = std::ldexp(v, -power);
+        const double error = encoded_error(type, small, encoded_blocks(type, small, weighted), weighted);
+        worst = std::max(worst, std::ldexp(error, power) / least);
+      }
+      std::printf("%-6s%s %.4f\n", info(type).name, weighted ? " weighted" : "", worst);
+      EXPECT_LT(worst, 1.01) << info(type).name << (weighted ? " weighted" : "");
+    }
+}
+
 }  // namespace
 }  // namespace gimbal
