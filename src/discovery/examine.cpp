@@ -1,5 +1,6 @@
 // Probes a backend's devices in the current process.
 #include <algorithm>
+#include <array>
 
 #include "base/format.h"
 #include "device/contract.h"
@@ -19,10 +20,47 @@ Error why_none(const LibraryPtr& library, const std::string& options) {
   return backend_error(library->table().last_error(nullptr), reason::kNoDevice);
 }
 
+Error trial_failed(Error e) {
+  e.reason = e.code == Code::OutOfMemory  ? reason::kNotEnoughMemory
+             : e.code == Code::DeviceLost ? reason::kDeviceLost
+                                          : reason::kOpenFailed;
+  e.message = format("it opens, and the trial of its queue failed: {}", e.message);
+  if (e.remedy.empty()) e.remedy = "see the system's log, and update or reinstall the driver";
+  return e;
+}
+
+// Many drivers open a device that cannot work: one that was lost, or whose memory does not answer.
+Status try_queue(const Device& device) {
+  std::array<uint8_t, 256> sent, returned{};
+  for (size_t i = 0; i < sent.size(); i++) sent[i] = uint8_t(167 * i + 13);
+  auto there = device.allocate(sent.size());
+  if (!there) return trial_failed(there.error());
+  if (auto ok = device.write(*there, 0, sent.data(), sent.size()); !ok) return trial_failed(ok.error());
+  if (auto ok = device.wait(); !ok) return trial_failed(ok.error());
+  if (auto ok = device.read(*there, 0, returned.data(), returned.size()); !ok)
+    return trial_failed(ok.error());
+  const auto [was, is] = std::mismatch(sent.begin(), sent.end(), returned.begin());
+  if (was == sent.end()) return Done{};
+  Error wrong = trial_failed({Code::Failed,
+                              format("device {}: byte {} of {} came back as {}; expected {}", device.id(),
+                                     was - sent.begin(), sent.size(), *is, *was),
+                              ""});
+  wrong.reason = reason::kVerificationFailed;
+  return wrong;
+}
+
+Result<std::unique_ptr<Device>> open(const LibraryPtr& library, int index, const std::string& options,
+                                     bool trial) {
+  auto device = Device::open(library, index, options);
+  if (device && trial)
+    if (auto works = try_queue(**device); !works) return works.error();
+  return device;
+}
+
 }  // namespace
 
-BackendReport examine(const LibraryPtr& library, const std::string& options,
-                      std::vector<std::string>* loaded) {
+BackendReport examine(const LibraryPtr& library, const std::string& options, std::vector<std::string>* loaded,
+                      bool trial) {
   BackendReport r;
   r.backend = library->name(), r.library = library->path(), r.present = true;
   int count = [&] {
@@ -41,7 +79,7 @@ BackendReport examine(const LibraryPtr& library, const std::string& options,
     return r;
   }
   for (int i = 0; i < std::min(count, int(kMaxProbedDevices)); i++) {
-    if (auto d = Device::open(library, i, options)) {
+    if (auto d = open(library, i, options, trial)) {
       r.devices.push_back(report_of(**d, i));
       if (loaded)
         for (std::string& file : mapped_libraries()) loaded->push_back(std::move(file));

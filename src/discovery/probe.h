@@ -16,6 +16,7 @@ struct ProbeTask {
   std::string backend;
   std::function<Result<LibraryPtr>()> open;  // called in the child; takes no lock but LoaderLock
   std::string options;                       // for the backend's open(), see abi.h
+  bool trial = true;                         // see examine()
 };
 
 struct ProbeSettings {
@@ -25,9 +26,10 @@ struct ProbeSettings {
 
 // Probes a backend in this process. `options`: as for open(); if they name a driver library, a backend
 // without devices is opened with it. `loaded`, if given, gets the libraries mapped while a device is open:
-// some are unmapped afterwards.
+// some are unmapped afterwards. `trial`: sends 256 bytes to each device and back, and refuses a device that
+// does not return them.
 BackendReport examine(const LibraryPtr&, const std::string& options = "",
-                      std::vector<std::string>* loaded = nullptr);
+                      std::vector<std::string>* loaded = nullptr, bool trial = true);
 
 // Reports of finished children in the order of the tasks; nullopt if still running.
 using ProbeAnswers = std::vector<std::optional<BackendReport>>;

@@ -33,7 +33,7 @@ struct DeviceReport {
 // Of an open device. `index`: of the device in its backend.
 DeviceReport report_of(const Device&, int index);
 
-// A device that exists but cannot be opened.
+// A device that exists, but cannot be opened or fails the trial of its queue.
 struct DeviceRefusal {
   int index = 0;
   std::string reason, message, remedy;  // as in BackendReport
@@ -42,7 +42,7 @@ struct DeviceRefusal {
 struct BackendReport {
   std::string backend;
   bool present = false;     // linked, or its plugin was found
-  bool available = false;   // has a device that can be opened
+  bool available = false;   // has a device that opens and passes the trial of its queue (examine())
   std::string reason;       // why unavailable: one of device/reason.h; empty if available
   std::string message;      // the same as a sentence; empty if available
   std::string remedy;       // what to do; may be empty

@@ -70,7 +70,8 @@ Explanation explain(const ModelPlan& plan) {
   Explanation e;
   e.architecture = plan.config.arch, e.layers = plan.config.layers;
   e.context = plan.options.context, e.sequences = plan.options.sequences;
-  e.cache_tokens = cache_positions(plan), e.batch = plan.options.batch;
+  e.cache_tokens = cache_positions(plan), e.max_context_length = largest_context(plan);
+  e.batch = plan.options.batch;
   e.kv_type = info(plan.options.cache_type).name, e.kv_rotation = plan.rotation;
   e.fast_kernels = plan.options.kernels.allow_fast;
   MemoryReport memory = memory_report(plan);

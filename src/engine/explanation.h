@@ -31,7 +31,7 @@ struct Explanation {
 
   std::string architecture;
   int layers = 0, context = 0, sequences = 0;
-  int64_t cache_tokens = 0;
+  int64_t cache_tokens = 0, max_context_length = 0;  // the latter as largest_context() gives it
   int batch = 0;
   std::string kv_type;
   RotationChoice kv_rotation;

@@ -76,7 +76,8 @@ void fields(IO& io, S& r) {
 template <class IO, FieldsOf<Explanation> S>
 void fields(IO& io, S& e) {
   io("architecture", e.architecture), io("layers", e.layers), io("context", e.context);
-  io("sequences", e.sequences), io("cache_tokens", e.cache_tokens), io("batch", e.batch);
+  io("sequences", e.sequences), io("cache_tokens", e.cache_tokens);
+  io("max_context_length", e.max_context_length), io("batch", e.batch);
   io("kv_type", e.kv_type), io("kv_rotation", e.kv_rotation), io("fast_kernels", e.fast_kernels);
   io("devices", e.devices), io("host", e.host), io("placement", e.placement);
   io("weight_bytes_per_token", e.weight_bytes_per_token), io("programs", e.programs);

@@ -14,6 +14,8 @@ TEST(ServeMemory, TheCacheIsWhatTheRequestsCanUseAndSaid) {
     const Serving s(more, {}, log);
     const Json j = Json::parse(s.ask(get("/v1/explain/" + s.model)).body, nullptr, false);
     EXPECT_EQ(j["workers"][0]["cache_tokens"], tokens);
+    EXPECT_EQ(j["workers"][0]["max_context_length"],
+              json_of(gimbal({"plan", "--json"}))["max_context_length"]);
     EXPECT_SAYS(contents_of(log), format("KV cache for {} tokens, {} contexts of 512", tokens, tokens / 512));
   }
   std::filesystem::remove(log);

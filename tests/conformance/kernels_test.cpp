@@ -8,9 +8,16 @@
 #include <cstdio>
 
 #include "discovery/registry.h"
+#include "support/generic_rows.h"
 
 namespace gimbal {
 namespace {
+
+TEST(Kernels, TheBaselineComputesEveryFormat) {
+  auto cpu = open_device({"cpu", 0, true, "threads=1"});
+  ASSERT_TRUE(cpu) << cpu.error().message;
+  test::check_generic_rows(*cpu->device, "cpu.baseline");
+}
 
 TEST(Kernels, EveryRowAgreesWithTheReference) {
   int rows = 0, ran = 0;

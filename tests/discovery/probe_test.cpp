@@ -113,6 +113,44 @@ TEST(Probe, WhatADriverDoesToItsProcessIsAReason) {
   EXPECT_EQ(missing.reason, "plugin-missing");
 }
 
+TEST(Probe, ADeviceThatOpensAndDoesNotWorkIsRefused) {
+  struct Case {
+    const char *told, *code;
+    std::initializer_list<const char*> words;
+  };
+  PluginFolder folder;
+  for (const Case& c :
+       {Case{"lost-on=write", "device-lost", {"write failed", "fell off the bus"}},
+        {"lost-on=wait", "device-lost", {"computing failed", "fell off the bus"}},
+        {"lost-on=read", "device-lost", {"read failed", "fell off the bus"}},
+        {"forgets=255", "verification-failed", {"byte 255 of 256 came back as 118; expected 102"}},
+        {"memory-for=0", "not-enough-memory", {"256 B", "no memory left"}}}) {
+    SCOPED_TRACE(c.told);
+    const auto path = folder.put("cuda", c.told);
+    const BackendReport r = ask(task("cuda", path));
+    EXPECT_FALSE(r.available);
+    EXPECT_EQ(r.reason, c.code);
+    says(r.message, {"opens", "trial of its queue failed", "cuda:0"});
+    says(r.message, c.words);
+    EXPECT_NE(r.remedy, "");
+    ASSERT_EQ(r.refused.size(), 1u);
+    EXPECT_EQ(r.refused[0].reason, c.code);
+    ProbeTask opened = task("cuda", path);
+    opened.trial = false;
+    EXPECT_TRUE(ask(opened).available) << "only the trial refuses it";
+  }
+  // The other device of the backend is there.
+  const BackendReport one = ask(task("cuda", folder.put("cuda", "devices=2,memory-for=1")));
+  EXPECT_TRUE(one.available);
+  ASSERT_EQ(one.devices.size(), 1u);
+  EXPECT_EQ(one.devices[0].id, "cuda:0");
+  ASSERT_EQ(one.refused.size(), 1u);
+  EXPECT_EQ(one.refused[0].index, 1);
+  ProbeSettings hasty = kPatient;
+  hasty.limit = 300ms;
+  EXPECT_EQ(ask(task("cuda", folder.put("cuda", "stuck")), hasty).reason, "probe-timeout");
+}
+
 TEST(Probe, AHangEndsAtTheLimit) {
   PluginFolder folder;
   ProbeSettings hasty = kPatient;

@@ -131,6 +131,19 @@ TEST_F(ReloadBackendTest, WhatIsNoGoodIsRefusedAndNothingChanges) {
   EXPECT_EQ(version(load()), "fake, version 1");
 }
 
+// As many drivers: they open in a copy of a process in which they run, and compute nothing there.
+TEST_F(ReloadBackendTest, WhatFailsOnlyInACopyOfThisProcessIsTaken) {
+  ASSERT_TRUE(load());
+  const std::string plugin = next("metal_k", "lost-in-copies");
+  const auto here = Library::open(plugin);
+  ASSERT_TRUE(here);
+  const ProbeTask task{"metal", [&] { return here; }, ""};
+  EXPECT_EQ(probe({task}, {})[0]->reason, reason::kDeviceLost);
+  auto r = engine_->reload_backend(plugin);
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(version(load()), "fake, version 2");
+}
+
 // The code that failed is gone, and so is what was held against it.
 TEST_F(ReloadBackendTest, RepairsABackendThatComputedWrong) {
   options_.strict = false;

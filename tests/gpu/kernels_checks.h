@@ -10,6 +10,7 @@
 
 #include "conformance/conformance.h"
 #include "discovery/registry.h"
+#include "support/generic_rows.h"
 
 namespace gimbal::test {
 
@@ -43,6 +44,7 @@ inline void check_kernels(const std::string& backend, const std::string& options
   auto opened = open_device({backend, 0, true, options});
   ASSERT_TRUE(opened) << opened.error().message;
   const Device& device = *opened->device;
+  if (only.empty()) check_generic_rows(device, backend + ".gpu");
   int cases = 0, compared = 0;
   KernelChecks checks;
   for (size_t k : by_cases(device)) {

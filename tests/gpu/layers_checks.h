@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "support/golden.h"
-#include "support/placed.h"
+#include "support/moving.h"
 #include "support/watched.h"
 
 namespace gimbal::test {
@@ -37,6 +37,20 @@ inline void check_split_points(const std::string& backend, const std::string& op
           << name << ", the last " << k << " on the second " << backend;
     }
   }
+}
+
+// A conversation that moves from the CPU to the device, to both, and back.
+inline void check_moving(const std::string& backend, const std::string& options) {
+  const auto cpu = open_one("cpu", 0, "threads=1"), gpu = open_one(backend, 0, options);
+  const ModelSource file = open_file(golden_dir() + "/stories/stories260K-q8_0.gguf");
+  const int n = configure(file)->layers;
+  RunOptions o;
+  o.context = 100, o.batch = 16;
+  auto home = load_on(*cpu, file, o), away = load_on(*gpu, file, o);
+  auto both = load_placed(file, {{cpu.get(), 2, ""}, {gpu.get(), n - 2, ""}}, o);
+  ASSERT_TRUE(both) << both.error().message;
+  Model* way[] = {home.get(), away.get(), both->get()};
+  check_moves(file, way, 8);
 }
 
 // Experts on the CPU, and attention there with the experts on the device: the CPU's bits.

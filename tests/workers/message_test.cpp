@@ -17,7 +17,7 @@ wire::Hello full_hello() {
       5, 6, true, {{"cpu:0", true, 7}, {"metal:0", false, 8}}, {{"add", "f32", "cpu:0", "k", "w", 3}}};
   Explanation& e = m.explanation;
   e.architecture = "llama", e.layers = 2, e.context = 64, e.sequences = 3, e.cache_tokens = 1 << 20;
-  e.batch = 16, e.kv_type = "q5_0", e.kv_rotation = {true, "so many bits"};
+  e.max_context_length = 96, e.batch = 16, e.kv_type = "q5_0", e.kv_rotation = {true, "so many bits"};
   e.devices = {{{"cpu:0", {1, 2, 3, 4, 5, 6, 0, 7, 8}, 9}, "a CPU", 1e9},
                {{"metal:0", {}, 0}, "", std::nullopt}};
   e.host = {1, 2, 3}, e.placement = {{"cpu:0", "all layers", "why"}}, e.weight_bytes_per_token = 0.5;

@@ -8,6 +8,8 @@ namespace {
 
 TEST(CudaProgram, UsesADeviceThatIsAskedFor) { check_asked_for("cuda", false, fake_driver()); }
 TEST(CudaProgram, IsRefusedOrReplacedWithoutADriver) { check_without_driver("cuda"); }
+TEST(CudaProgram, RefusesADeviceWhoseQueueFails) { check_queue_fails("cuda", "cuMemcpyHtoDAsync_v2"); }
+TEST(CudaProgram, CompletesATextOfALostDevice) { check_lost("cuda"); }
 TEST(CudaProgram, FindsADriverThatArrives) { check_driver_arrives("cuda", {}, fake_driver()); }
 
 }  // namespace

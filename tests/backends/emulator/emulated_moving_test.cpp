@@ -4,7 +4,7 @@
 
 #include "runtime/generate.h"
 #include "support/golden.h"
-#include "support/placed.h"
+#include "support/moving.h"
 #include "support/watched.h"
 
 namespace gimbal::test {
@@ -45,27 +45,8 @@ class Moving : public testing::Test {
 TEST_F(Moving, FromTheCpuToTheEmulatorAndBackTellsTheSameStory) {
   auto home = load(*cpu_), away = load(*gpu_);
   auto both = load({{cpu_.get(), 2, ""}, {gpu_.get(), layers_ - 2, ""}});
-  const auto prompt = tokenizer_->encode("Once upon a time");
-  auto alone = *Session::create(*home);
-  const auto want = tell(*alone, prompt, greedy(48));
-  ASSERT_TRUE(want && want->tokens.size() == 48);
-  alone.reset();
-
-  auto s = *Session::create(*home);
-  std::vector<Token> got, next = prompt;
-  Model* stops[] = {home.get(), away.get(), both.get(), home.get()};
-  for (int leg = 0; leg < 4; leg++) {
-    if (leg) {
-      auto ok = s->move_to(*stops[leg]);
-      ASSERT_TRUE(ok) << ok.error().message;
-      EXPECT_EQ(&s->model(), stops[leg]);
-    }
-    auto g = tell(*s, next, greedy(12));
-    ASSERT_TRUE(g) << g.error().message;
-    got.insert(got.end(), g->tokens.begin(), g->tokens.end());
-    next = {got.back()};
-  }
-  EXPECT_EQ(got, want->tokens);
+  Model* way[] = {home.get(), away.get(), both.get()};
+  check_moves(file_, way, 12);
 }
 
 TEST_F(Moving, LeavesNothingBehindAndStaysWhereItIsWhenThatFails) {

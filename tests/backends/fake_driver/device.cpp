@@ -6,8 +6,8 @@
 namespace gimbal::test {
 namespace {
 
-constexpr int kInvalidValue = 1, kOutOfMemory = 2, kCaptureUnsupported = 900, kCaptureUnmatched = 903,
-              kCaptureUnjoined = 904;
+constexpr int kInvalidValue = 1, kOutOfMemory = 2, kLaunchFailed = 719, kCaptureUnsupported = 900,
+              kCaptureUnmatched = 903, kCaptureUnjoined = 904;
 
 }  // namespace
 
@@ -21,12 +21,16 @@ PretendedDevice& PretendedDevice::the() {
 }
 
 void PretendedDevice::reset() {
-  const char* several = std::getenv("FAKE_DRIVER_DEVICES");  // for programs, which no test controls
+  // For programs, which no test controls: the number of devices, a function whose first call fails, and the
+  // number of launches after which the device is lost.
+  const char *several = std::getenv("FAKE_DRIVER_DEVICES"), *fails = std::getenv("FAKE_DRIVER_FAILS"),
+             *launches = std::getenv("FAKE_DRIVER_LOST_AFTER");
   devices = several ? std::atoi(several) : 1, unified = 0, major = 9, minor = 0, handles = 0, ran = 0,
-  lose_after = -1, lost_error = 0, lost = 0;
+  lose_after = launches ? std::atoi(launches) : -1, lost_error = launches ? kLaunchFailed : 0, lost = 0;
   version = FAKE_IS_HIP ? 60241133 : 12040;
   memory = uint64_t(1) << 30, seed = 0, architecture = "gfx90a:sramecc+:xnack-";
   calls.clear(), failing.clear(), pending_.clear();
+  if (fails) failing[fails] = {kLaunchFailed, 0};
   streams_.clear(), events_.clear();  // of whoever lost the device
   for (auto& [at, bytes] : blocks_) free(reinterpret_cast<void*>(at));
   blocks_.clear(), allocated_ = 0;

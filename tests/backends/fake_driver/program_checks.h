@@ -27,4 +27,38 @@ inline void check_without_driver(const std::string& backend) {
   }
 }
 
+// A driver that opens the device, and whose queue does not work: the trial before the choice refuses it.
+inline void check_queue_fails(const std::string& backend, const std::string& upload) {
+  Environment e = with_cache(fake_driver());
+  e["FAKE_DRIVER_FAILS"] = upload;
+  const Json listed = backend_of(json_of(gimbal_with({"backends", "--json"}, e)), backend);
+  EXPECT_EQ(listed["available"], false);
+  EXPECT_EQ(listed["code"], "device-lost");
+  EXPECT_SAYS(listed["reason"].get<std::string>(), "the trial of its queue failed");
+  EXPECT_SAYS(listed["reason"].get<std::string>(), upload);
+  ASSERT_EQ(listed["refused"].size(), 1u);
+  const Args run = with(short_story(), {"--backend", backend});
+  const Ran soft = gimbal_with(with(run, {"--json"}), e);
+  EXPECT_EQ(json_of(soft)["device"], "cpu:0");
+  EXPECT_SAYS(soft.err, "the trial of its queue failed");
+  EXPECT_EQ(gimbal_with(with(run, {"--strict"}), e).code, 4);
+}
+
+// A device that is lost while a text is computed: the CPU completes the text, and the reason is said.
+inline void check_lost(const std::string& backend) {
+  const Args run = with(short_story(), {"--backend", backend});
+  for (const char* launches : {"0", "30", "100"}) {
+    Environment e = with_cache(fake_driver());
+    e["FAKE_DRIVER_LOST_AFTER"] = launches;
+    const Ran soft = gimbal_with(with(run, {"--json"}), e);
+    EXPECT_EQ(soft.code, 0) << launches << soft.err;
+    expect_the_story(json_of(soft));
+    EXPECT_SAYS(soft.err, backend + ":0 was lost after");
+    EXPECT_SAYS(soft.err, "continuing on cpu:0");
+    const Ran strict = gimbal_with(with(run, {"--strict"}), e);
+    EXPECT_EQ(strict.code, 4) << launches << strict.err;
+    EXPECT_FALSE(contains(strict.err, "continuing"));
+  }
+}
+
 }  // namespace gimbal::test

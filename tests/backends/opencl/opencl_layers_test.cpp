@@ -8,6 +8,7 @@ namespace {
 
 TEST(OpenclLayers, GiveTheBitsOfTheCpu) { check_split_points("opencl", device_options()); }
 TEST(OpenclLayers, ExpertsElsewhereGiveTheBitsOfTheCpu) { check_experts("opencl", device_options()); }
+TEST(OpenclLayers, AConversationMovesThereAndBack) { check_moving("opencl", device_options()); }
 TEST(OpenclLayers, HaveTheBytesOfThePlan) { check_bytes("opencl", device_options()); }
 
 }  // namespace

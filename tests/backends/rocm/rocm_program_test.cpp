@@ -8,6 +8,8 @@ namespace {
 
 TEST(RocmProgram, UsesADeviceThatIsAskedFor) { check_asked_for("rocm", false, fake_driver()); }
 TEST(RocmProgram, IsRefusedOrReplacedWithoutADriver) { check_without_driver("rocm"); }
+TEST(RocmProgram, RefusesADeviceWhoseQueueFails) { check_queue_fails("rocm", "hipMemcpyHtoDAsync"); }
+TEST(RocmProgram, CompletesATextOfALostDevice) { check_lost("rocm"); }
 TEST(RocmProgram, FindsADriverThatArrives) { check_driver_arrives("rocm", {}, fake_driver()); }
 
 }  // namespace

@@ -8,6 +8,7 @@ namespace {
 
 TEST(VulkanLayers, GiveTheBitsOfTheCpu) { check_split_points("vulkan", device_options()); }
 TEST(VulkanLayers, ExpertsElsewhereGiveTheBitsOfTheCpu) { check_experts("vulkan", device_options()); }
+TEST(VulkanLayers, AConversationMovesThereAndBack) { check_moving("vulkan", device_options()); }
 TEST(VulkanLayers, HaveTheBytesOfThePlan) { check_bytes("vulkan", device_options()); }
 
 }  // namespace

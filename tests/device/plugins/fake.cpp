@@ -13,11 +13,13 @@
 //   counted), loads=LIBRARY (then), borrows=LIBRARY (while a device is open),
 //   open-fails, device=TEXT (name), memory=N, free=N (bytes), pci=TEXT, driver=TEXT, capability=TEXT,
 //   unified, hardware.
-// Of its work: no-memory (every allocation), memory-for=N (allocations that succeed), lost-at=N (the N-th
-// submit and all
-//   later ones), pinned (an object of the opening thread keeps the code in memory until the thread ends),
-//   wrong=OP (results of that op, by its name in ops.def), in-models (only in programs of many ops: so that
-//   cases of single ops are right), from-rows=N (only in steps of at least N rows).
+// Of its work: no-memory (every allocation of more than 256 bytes), memory-for=N (allocations that succeed),
+//   lost-at=N (the N-th submit and all later ones), lost-on=write, wait or read (each of them),
+//   lost-in-copies (on a write in a process that is a copy of the one that loaded this),
+//   forgets=N (byte N of all that is read is wrong), stuck (a wait has no end), pinned (an object of the
+//   opening thread keeps the code in memory until the thread ends), wrong=OP (results of that op, by its name
+//   in ops.def), in-models (only in programs of many ops: so that cases of single ops are right), from-rows=N
+//   (only in steps of at least N rows).
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -174,12 +176,32 @@ const gimbal_kernel_info* kernels(gimbal_device* d, size_t* n, size_t* stride) {
 }
 
 gimbal_code alloc(gimbal_device* d, size_t n, gimbal_buffer** out) {
-  const long most = told("no-memory") ? 0 : number("memory-for", -1);
-  if (most >= 0 && allocations++ >= most) {
+  const long most = number("memory-for", -1);
+  if ((told("no-memory") && n > 256) || (most >= 0 && allocations++ >= most)) {
     said() = "the fake card has no memory left";
     return GIMBAL_OUT_OF_MEMORY;
   }
   return toy().alloc(d, n, out);
+}
+
+gimbal_code fell_off() { return said() = "the fake card fell off the bus", GIMBAL_DEVICE_LOST; }
+
+const pid_t loaded_by = getpid();
+
+gimbal_code write_to(gimbal_device* d, gimbal_buffer* b, size_t offset, const void* data, size_t n) {
+  const bool lost = text("lost-on") == "write" || (told("lost-in-copies") && getpid() != loaded_by);
+  return lost ? fell_off() : toy().write(d, b, offset, data, n);
+}
+gimbal_code read_from(gimbal_device* d, gimbal_buffer* b, size_t offset, void* data, size_t n) {
+  if (text("lost-on") == "read") return fell_off();
+  const gimbal_code code = toy().read(d, b, offset, data, n);
+  const long wrong = number("forgets", -1);
+  if (wrong >= 0 && size_t(wrong) < n) static_cast<unsigned char*>(data)[wrong] ^= 0x10;
+  return code;
+}
+gimbal_code wait_for(gimbal_device* d) {
+  while (told("stuck")) pause();
+  return text("lost-on") == "wait" ? fell_off() : toy().wait(d);
 }
 
 gimbal_code compile(gimbal_device* d, const gimbal_program* p, gimbal_executable** out) {
@@ -202,10 +224,7 @@ void discard(gimbal_device* d, gimbal_executable* e) {
 gimbal_code submit(gimbal_device* d, gimbal_executable* e, gimbal_buffer* const* slots, size_t n,
                    gimbal_step step) {
   const long lost = number("lost-at", 0);
-  if (const long at = ++submits; lost && at >= lost) {
-    said() = "the fake card fell off the bus";
-    return GIMBAL_DEVICE_LOST;
-  }
+  if (const long at = ++submits; lost && at >= lost) return fell_off();
   auto* s = reinterpret_cast<Spoilt*>(e);
   if (auto code = toy().submit(d, s->real, slots, n, step); code != GIMBAL_OK) return code;
   // The first value of the output, much too large: a logit becomes the largest. What reads it in the same
@@ -239,7 +258,7 @@ const gimbal_backend* backend() {
   gimbal_backend& t = table.known = toy();
   t.name = told("no-name") ? nullptr : kept().name.c_str();
   t.device_count = device_count, t.open = open_device, t.close = close_device, t.describe = describe,
-  t.kernels = kernels, t.alloc = alloc;
+  t.kernels = kernels, t.alloc = alloc, t.write = write_to, t.read = read_from, t.wait = wait_for;
   t.compile = compile, t.discard = discard, t.submit = submit, t.run_counts = run_counts,
   t.last_error = last_error;
   if (!kept().depends.empty()) t.depends_on = [] { return kept().depends.c_str(); };
