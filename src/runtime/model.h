@@ -3,7 +3,9 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 
+#include "base/prefault.h"
 #include "program/receipt.h"
 #include "runtime/steps.h"
 
@@ -70,6 +72,9 @@ class Model {
     return memory_[stage].experts ? memory_[stage].experts->counts() : ExpertCache::Counts{};
   }
 
+  // How load() brought mapped weights into memory; nullopt: it mapped none.
+  const std::optional<Prefault::Report>& prefaulted() const { return prefaulted_; }
+
   // Bytes of a packed weight, from the stage's device. Errors: the device's.
   Status read_weight(size_t stage, uint64_t offset, std::span<std::byte> to) const;
 
@@ -85,6 +90,7 @@ class Model {
   ModelPlan plan_;
   std::vector<StageMemory> memory_;  // by the plan's stages
   std::unique_ptr<Steps> steps_;
+  std::optional<Prefault::Report> prefaulted_;
 };
 
 }  // namespace gimbal
