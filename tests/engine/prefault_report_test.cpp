@@ -66,7 +66,8 @@ TEST_F(PrefaultReportTest, IsReportedAndChangesNoBit) {
     EXPECT_EQ(r->bytes, r->wanted);
     EXPECT_GT(r->bytes, 0u);
     EXPECT_LE(r->bytes, fs::file_size(packed_) + kPackedPage);
-    EXPECT_EQ(r->threads, 1u) << "it is one piece";
+    EXPECT_LE(r->threads, unsigned(threads));
+    EXPECT_GE(r->threads, 1u);
     EXPECT_EQ(test::bits_differ(logits(loaded), want), "");
   }
   const auto run = test::json_of(test::gimbal({"run", model_, "-n", "1", "-p", "a", "--json"}));

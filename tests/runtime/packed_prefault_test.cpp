@@ -68,7 +68,8 @@ TEST_F(PackedPrefaultTest, BringsAllPagesAndChangesNoBit) {
   EXPECT_EQ(r->bytes, r->wanted);
   EXPECT_GT(r->bytes, 0u);
   EXPECT_LE(r->bytes, fs::file_size(packed_) + kPackedPage);
-  EXPECT_EQ(r->threads, 1u) << "it is one piece";
+  EXPECT_LE(r->threads, 2u);
+  EXPECT_GE(r->threads, 1u);
   EXPECT_EQ(test::bits_differ(logits(**m), want), "");
 }
 
