@@ -82,16 +82,13 @@ FilePages::Range range_of(const Stage& stage, const ExpertGroup::Matrix& m, int 
           v.offset + uint64_t((past + kTileRows - 1) / kTileRows) * tile};
 }
 
-std::vector<FilePages::Range> pages_in_memory(const Stage& stage) {
+std::vector<FilePages::Range> pages_of(const Stage& stage, const std::vector<bool>& left_out) {
   const Program& p = stage.buckets[0].program;
-  std::vector<bool> on_disk(p.weights.size());
-  for (const ExpertGroup& g : stage.experts.groups)
-    for (const ExpertGroup::Matrix& m : g.matrices) on_disk[m.weight] = true;
   const uint64_t page = FilePages::page_bytes();
   std::vector<FilePages::Range> all;
   for (size_t w = 0; w < p.weights.size(); w++) {
     const gimbal_value& v = p.values[p.weights[w]];
-    if (!on_disk[w]) all.push_back({v.offset / page * page, align_up(v.offset + v.bytes, page)});
+    if (!left_out[w]) all.push_back({v.offset / page * page, align_up(v.offset + v.bytes, page)});
   }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
   size_t n = 0;
@@ -100,6 +97,13 @@ std::vector<FilePages::Range> pages_in_memory(const Stage& stage) {
     else all[n++] = r;
   all.resize(n);
   return all;
+}
+
+std::vector<FilePages::Range> pages_in_memory(const Stage& stage) {
+  std::vector<bool> on_disk(stage.buckets[0].program.weights.size());
+  for (const ExpertGroup& g : stage.experts.groups)
+    for (const ExpertGroup::Matrix& m : g.matrices) on_disk[m.weight] = true;
+  return pages_of(stage, on_disk);
 }
 
 Status plan_disk_experts(Stage& stage, uint64_t wish) {

@@ -47,7 +47,10 @@ void divide_at_experts(Bucket&, std::vector<ExpertGroup>&);
 // Where an expert of a stage's weights begins and ends, in the order of the matrices.
 FilePages::Range range_of(const Stage&, const ExpertGroup::Matrix&, int expert);
 
-// The pages of the weights that stay in memory, by rising offset and disjoint.
+// The pages of the weights but those left out (by index into Program::weights), by rising offset and
+// disjoint.
+std::vector<FilePages::Range> pages_of(const Stage&, const std::vector<bool>& left_out);
+// The pages of the weights that stay in memory.
 std::vector<FilePages::Range> pages_in_memory(const Stage&);
 
 // Fills in the bytes, for the places that the weights have now, and the stage's memory. `wish`: of the

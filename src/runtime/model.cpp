@@ -51,6 +51,7 @@ Status compare_weight(const Stage& stage, const gimbal_value& v, const Shape& sh
   if (auto ok = stage.device->read(*anew, 0, bytes.data(), bytes.size()); !ok) return ok;
   const Bytes kept = stage.packed->bytes().subspan(size_t(v.offset), bytes.size());
   if (std::equal(bytes.begin(), bytes.end(), kept.begin())) return Done{};
+  if (auto ok = stage.packed->unchanged(); !ok) return ok;
   return Error{
       Code::Failed,
       format("tensor '{}' has another layout in it than {} uses now", s.tensor->name, stage.device->id()),
@@ -129,8 +130,12 @@ Result<std::unique_ptr<Model>> Model::load(ModelPlan plan, const ModelSource& fi
   if (auto ok = check_packed(plan); !ok) return ok.error();
   if (auto ok = check_memory(file, plan); !ok) return ok.error();
   std::unique_ptr<Model> m(new Model(std::move(plan)));
+  const std::unique_ptr<Prefault> ahead = prefault(m->plan_);  // an error below cancels it
   if (auto ok = m->take_memory(); !ok) return ok.error();
   if (auto ok = m->read_weights(file, progress); !ok) return ok.error();
+  if (ahead) m->prefaulted_ = ahead->finish();
+  if (ahead)
+    if (auto ok = check_readable(m->plan_, *m->prefaulted_); !ok) return ok.error();
   m->steps_ = std::make_unique<Steps>(m->plan_, m->memory_);
   return m;
 }

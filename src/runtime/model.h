@@ -3,7 +3,9 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 
+#include "base/prefault.h"
 #include "program/receipt.h"
 #include "runtime/steps.h"
 #include "runtime/weight_slices.h"
@@ -67,6 +69,9 @@ class Model {
     return memory_[stage].experts ? memory_[stage].experts->counts() : ExpertCache::Counts{};
   }
 
+  // How load() brought mapped weights into memory; nullopt: it mapped none.
+  const std::optional<Prefault::Report>& prefaulted() const { return prefaulted_; }
+
   // The runs of kernels since load(), by stage: op, device, kernel, reason and number, from the devices' own
   // counters; or that a device does not count. Not while a batch is computed.
   std::vector<ReceiptLine> receipt() const;
@@ -79,6 +84,7 @@ class Model {
   ModelPlan plan_;
   std::vector<StageMemory> memory_;  // by the plan's stages
   std::unique_ptr<Steps> steps_;
+  std::optional<Prefault::Report> prefaulted_;
 };
 
 }  // namespace gimbal

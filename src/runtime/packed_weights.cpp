@@ -10,6 +10,9 @@
 namespace gimbal {
 namespace {
 
+// More hardly read faster from a disk, and take the processors from others.
+constexpr unsigned kPrefaultThreads = 4;
+
 // The identity of a weight in a file.
 uint64_t what(const Program& p, size_t w, const TensorTable& tensors) {
   const WeightSource& from = p.sources[w];
@@ -20,6 +23,20 @@ uint64_t what(const Program& p, size_t w, const TensorTable& tensors) {
   hash.add(uint64_t(t.type)).add(uint64_t(t.ternary)).add(v.dtype).add(v.layout).add(v.bytes);
   for (int64_t d : v.dim) hash.add(uint64_t(d));
   return hash.value();
+}
+
+// By index into Program::weights: no op reads all of it in one step.
+std::vector<bool> read_in_part(const Program& p) {
+  std::vector<bool> whole(p.values.size());
+  for (const gimbal_op& op : p.ops)
+    for (int i = 0; i < op.inputs; i++) {
+      const bool part =
+          i == 0 && (OpKind(op.kind) == OpKind::Embed || OpKind(op.kind) == OpKind::ExpertMatMul);
+      if (!part) whole[p.info[op.in[i]].root] = true;
+    }
+  std::vector<bool> part;
+  for (uint16_t w : p.weights) part.push_back(!whole[w]);
+  return part;
 }
 
 Error cannot(std::string why) { return {Code::Unsupported, std::move(why), ""}; }
@@ -80,6 +97,38 @@ Status use_packed(ModelPlan& plan, size_t stage, const TensorTable& tensors,
   }
   if (auto ok = plan_disk_experts(s, plan.options.experts_from_disk); !ok) return ok;
   s.packed = std::move(file);
+  return Done{};
+}
+
+std::unique_ptr<Prefault> prefault(const ModelPlan& plan, Prefault::Populate populate) {
+  std::vector<Bytes> ranges;
+  unsigned threads = 1;
+  for (const Stage& s : plan.stages) {
+    if (!s.packed || s.reads_experts()) continue;  // experts on disk are read, not mapped
+    const Bytes all = s.packed->bytes();
+    for (const FilePages::Range& r : pages_of(s, read_in_part(s.buckets[0].program)))
+      ranges.push_back(all.subspan(size_t(r.begin), size_t(std::min<uint64_t>(r.end, all.size()) - r.begin)));
+    threads = std::max(threads, s.device->describe().threads);
+  }
+  if (ranges.empty()) return nullptr;
+  return std::make_unique<Prefault>(std::move(ranges), std::min(threads, kPrefaultThreads),
+                                    std::move(populate));
+}
+
+Status check_readable(const ModelPlan& plan, const Prefault::Report& r) {
+  if (!r.unreadable) return Done{};
+  for (const Stage& s : plan.stages) {
+    if (!s.packed) continue;
+    if (auto ok = s.packed->unchanged(); !ok) return ok;
+    const Bytes all = s.packed->bytes();
+    if (r.unreadable < all.data() || r.unreadable >= all.data() + all.size()) continue;
+    return Error{Code::Failed,
+                 format("its bytes from {} on cannot be read", r.unreadable - all.data()),
+                 "check the disk; then pack the model again, or remove the file",
+                 reason::kPackedUnusable,
+                 "",
+                 s.packed->path()};
+  }
   return Done{};
 }
 

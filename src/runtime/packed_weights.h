@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "base/prefault.h"
 #include "files/packed_file.h"
 #include "runtime/model.h"
 
@@ -16,6 +17,14 @@ namespace gimbal {
 // weights; `packed-unusable` if the file lacks a weight or has another device's layout. Those
 // of plan_disk_experts(), after which the plan is of no use.
 Status use_packed(ModelPlan&, size_t stage, const TensorTable& tensors, std::shared_ptr<const PackedFile>);
+
+// Starts to bring the mapped weights of a plan into memory: those that every step reads as a whole. Left out
+// are tables whose rows are looked up, and experts; a step reads few of these. The plan outlives the result
+// and fits (memory_check.h). Null: nothing is mapped. `populate`: tests replace it.
+std::unique_ptr<Prefault> prefault(const ModelPlan&, Prefault::Populate populate = Prefault::populate);
+// Whether the pages that it wanted can be read. Errors: those of PackedFile::unchanged(), and
+// `packed-unusable`.
+Status check_readable(const ModelPlan&, const Prefault::Report&);
 
 // Writes the file atomically, one weight after the other, in the memory of the largest one.
 // `source`: the file that the plan was made from. `progress` may be empty. Errors: Unsupported if the model

@@ -5,7 +5,10 @@ import { promisify } from 'node:util';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { ask, check, finished, metrics, ready, serve, serveIn, underLoad } from './rig.mjs';
+
+const kWideHeads = fileURLToPath(new URL('../../tests/data/quant/q-q4_0.gguf', import.meta.url)); // a quantized cache needs 32 values
 
 // The present number of a chart.
 const now = (page, title, text = /./) => page.locator('.plot', { has: page.getByText(title, { exact: true }) }).locator('.big', { hasText: text });
@@ -61,6 +64,23 @@ export async function where(program, server) {
     const painted = await page.locator('.plot canvas').first().evaluate((c) => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some((x) => x));
     assert.ok(painted);
     await page.getByText('waiting for work').waitFor();
+  });
+
+  await check('the format of the cache, and whether its values are rotated', url, async (page) => {
+    for (const [words, line] of [
+      [['f16'], 'KV cache in f16; '],
+      [['q8_0'], 'KV cache in q8_0, not rotated: 8 bits lose little without it; '],
+      [['q5_0'], 'KV cache in q5_0, rotated: 4 and 5 bits lose less of rotated values; '],
+      [['q5_0', '--kv-rotation', 'off'], "KV cache in q5_0, not rotated: 'cache_rotation' is off; "],
+    ]) {
+      const other = await serve(program, kWideHeads, '--kv-type', ...words);
+      try {
+        await page.goto(`${other.url}/#/where`);
+        await page.getByText(line).waitFor();
+      } finally {
+        await other.end();
+      }
+    }
   });
 
   await check('an address that changes as soon as the page is drawn is followed', url, async (page) => {

@@ -115,6 +115,7 @@ std::string run_stats(const LoadedModel& loaded, const Generated& g, uint64_t se
                             human_bytes(u.sum.activations))});
   }
   for (const std::string& line : packed_lines(b)) t.row({"weights", line});
+  if (const auto& p = loaded.model->prefaulted()) t.row({"prefault", p->text()});
   add_expert_counts(t, *loaded.model);
   t.row({"loading", format("{:.0f} ms", loaded.load_seconds * 1e3)});
   t.row({"prompt", format("{} tokens, {:.1f} tokens/s", g.prompt_tokens, prompt_rate(g))});
@@ -160,6 +161,17 @@ Json logprobs_json(const Generated& g) {
   return all;
 }
 
+// {bytes, wanted, threads, seconds, stopped}; null: no weights are mapped.
+static Json prefault_json(const Model& m) {
+  const auto& p = m.prefaulted();
+  if (!p) return {};
+  return {{"bytes", p->bytes},
+          {"wanted", p->wanted},
+          {"threads", p->threads},
+          {"seconds", p->seconds},
+          {"stopped", p->stopped.empty() ? Json() : Json(p->stopped)}};
+}
+
 Json run_json(const LoadedModel& loaded, const Generated& g, const std::string& text, uint64_t seed) {
   const ModelPlan& b = loaded.model->plan();
   const std::vector<ReceiptLine> receipt = loaded.receipt();
@@ -178,6 +190,7 @@ Json run_json(const LoadedModel& loaded, const Generated& g, const std::string& 
           {"device", b.device().id()},
           {"placement", report_json(worded_placement(b, loaded.opened))},
           {"fallbacks", sentences(loaded.fallbacks)},
+          {"prefault", prefault_json(*loaded.model)},
           {"timing", timing_json(g, loaded.load_seconds)},
           {"draft", g.drafted_by.empty() ? Json() : drafts_json(g.drafted_by, g.drafts)},
           {"memory", report_json(memory_of_devices(b))},

@@ -170,6 +170,7 @@ class Worker {
     t.row({"device", format("{}, {}", d.id(), device ? printable(device) : "")});
     add_receipt(t, loaded.receipt(), d.id());
     t.row({"memory", human_bytes(model.plan().last().memory.total())});
+    if (const auto& p = model.prefaulted()) t.row({"prefault", p->text()});
     t.row({"loading", format("{:.0f} ms", loaded.load_seconds * 1e3)});
     t.row({"prompt", format("{} tokens in {:.0f} ms", g.prompt_tokens, g.prompt_seconds * 1e3)});
     t.row({"generation", format("{} tokens{}", g.tokens.size(),

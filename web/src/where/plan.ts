@@ -6,7 +6,7 @@ export interface Memory {
   weights: number; kv_cache: number; activations: number; step: number; output: number; scratch: number;
 }
 export interface Explained {
-  architecture: string; layers: number; context: number; batch: number; kv_type: string; weight_bytes_per_token: number;
+  architecture: string; layers: number; context: number; batch: number; kv_type: string; kv_rotation: { rotated: boolean; reason: string }; weight_bytes_per_token: number;
   devices: Memory[]; host: { sessions: number; total: number; free: number };
   placement: { device: string; contents: string; reason: string }[];
   programs: { purpose: string; rows: number; ops: Op[] }[];
@@ -34,6 +34,9 @@ export function rows(ops: Op[]): Row[] {
     row.name = row.first < 0 ? (i === 0 ? 'Before' : 'After') : row.first === row.last ? `Layer ${row.first}` : `Layers ${row.first} to ${row.last}`;
   return merged;
 }
+
+// As `gimbal plan` writes it: what is not quantized has nothing to rotate.
+export const cacheFormat = ({ kv_type, kv_rotation }: Explained) => (/^b?f\d/.test(kv_type) ? kv_type : `${kv_type}, ${kv_rotation.rotated ? '' : 'not '}rotated: ${kv_rotation.reason}`);
 
 export const plainName = (op: Op) => op[0].replace(/^blk\.\d+\./, '');
 

@@ -10,7 +10,7 @@ import { Front } from './front';
 import { MemoryView } from './memory';
 import { count, median, type Metrics, parse, type Sample, sample, speedSeen, value } from './numbers';
 import { Ops } from './ops';
-import { kSmall, stepLimit } from './plan';
+import { cacheFormat, kSmall, stepLimit } from './plan';
 import { kShown, Plot } from './plot';
 import { ReceiptView } from './receipt';
 
@@ -108,7 +108,7 @@ export function Where({ receipt }: { receipt: string }) {
 
         {workers && workers.length > 0 ? (
           <>
-            <p>{model}: {workers[0].architecture}, {workers[0].layers} layers, context {count(workers[0].context)} tokens, KV cache in {workers[0].kv_type}; {workers.flatMap((w) => w.placement).map((p, i) => <span key={i}>{i > 0 && '; '}{p.contents} on <b>{p.device}</b>{p.reason && ` (${p.reason})`}</span>)}.</p>
+            <p>{model}: {workers[0].architecture}, {workers[0].layers} layers, context {count(workers[0].context)} tokens, KV cache in {cacheFormat(workers[0])}; {workers.flatMap((w) => w.placement).map((p, i) => <span key={i}>{i > 0 && '; '}{p.contents} on <b>{p.device}</b>{p.reason && ` (${p.reason})`}</span>)}.</p>
             <MemoryView workers={workers} metrics={metrics} loaded={loaded} />
             {workers.map((w, i) => <Ops key={model + i} worker={w} />)}
           </>
