@@ -49,7 +49,7 @@ class PackedPrefaultTest : public testing::Test {
     auto m = load(plan(false));
     EXPECT_TRUE(m) << m.error().message;
     EXPECT_FALSE((*m)->prefaulted()) << "nothing is mapped";
-    EXPECT_TRUE(write_packed(packed_, **m, *file_));
+    EXPECT_TRUE(write_packed(packed_, (*m)->plan(), *file_, {}));
     return logits(**m);
   }
 
