@@ -43,7 +43,7 @@ class PrefaultReportTest : public testing::Test {
     fs::copy_file(test::golden_dir() + "/" + golden + ".gguf", model_, fs::copy_options::overwrite_existing);
     const auto loaded = load();
     EXPECT_FALSE(loaded->model->prefaulted()) << "nothing is mapped";
-    EXPECT_TRUE(pack_weights(*loaded, false));
+    EXPECT_TRUE(pack_weights(loaded->source, loaded->model->plan(), false));
     return logits(loaded);
   }
   static std::vector<float> logits(const LoadedModelPtr& m) {
