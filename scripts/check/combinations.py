@@ -14,10 +14,12 @@ Usage: combinations.py [--build WHICH] [--list] [--folder FOLDER] [--jobs N]
 
 Each set is configured in a folder of its own, with warnings as errors. Only what CMake finds out about the machine (compilers,
 Python, threads) is found out once and copied. Of every set: the compile commands name a file of each backend that is on, and none of one that is off.
-Of what was built: a table of the sizes of stripped files, and whether `gimbal` with its plugins is smaller for each backend alone than for all together.
+Of what was built: a table of the sizes of stripped files, and whether `gimbal` with its plugins is smaller for each backend alone than for all together;
+and the logits of a text on each backend, bit by bit those of every other program. CUDA and ROCm use the drivers that the tests of the preset `gpu` pretend.
 """
 import argparse
 import concurrent.futures
+import hashlib
 import itertools
 import json
 import os
@@ -25,6 +27,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
@@ -134,6 +137,25 @@ def built(name, folder, jobs):
     return time.monotonic() - begin, f"cannot be built:\n{done.stdout[-4000:]}" if done.returncode else None
 
 
+def logits(program, backend):
+    """(SHA-256 of a story's logits on a backend, why there are none)"""
+    fakes, rig = (os.path.join(ROOT, "build", name) for name in ("gpu/tests/fake_drivers/whole", "webgpu-rig"))
+    if backend == "metal":
+        return None, "this is no Mac"
+    if backend in ("cuda", "rocm") and not os.path.isdir(fakes):
+        return None, "cmake --build --preset gpu --target fake_cuda_all fake_rocm_all makes the drivers"
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "XDG_CACHE_HOME": cache, "XDG_RUNTIME_DIR": cache, "LD_LIBRARY_PATH": f"{fakes}:{rig}/dawn"}
+        if backend == "webgpu":
+            environment["VK_DRIVER_FILES"] = os.path.join(rig, "lavapipe.json")
+        done = subprocess.run([program, "logits", os.path.join(ROOT, "tests/data/stories/stories260K-q8_0.gguf"), "--tokens", "1,403,407,261,378,400",
+                               "--positions", "all", "-o", "-", "--backend", backend, "--strict", "--allow-software-devices", "--verify", "never"],
+                              env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    if done.returncode:
+        return "none", done.stderr.decode().strip()
+    return hashlib.sha256(done.stdout).hexdigest(), None
+
+
 def page(names):
     """docs/combinations.md: what CI does with each set (make check-combinations)."""
     gpus = [name for name in names if name != "cpu"]
@@ -151,7 +173,8 @@ def page(names):
 
 What CI does with each of the {2 ** len(names) - 1} sets of backends (`make check-combinations`). "Configured": the set configures with warnings as
 errors, and the compile commands name files of its backends and of no other. "Built": compiled, linked and compared in size. The
-preset `gpu` builds all of them together, with all tests.
+preset `gpu` builds all of them together, with all tests. Each single program computes the logits of a text, which must be the same bits by all (Metal
+has no device here; the drivers of CUDA and ROCm are those that the tests pretend).
 `BUILD=pairs make check-combinations` also builds {len(chosen_pairs(names))} pairs: cpu with each other backend, and {", ".join("+".join(p) for p in PAIRS)}.
 
 `scripts/check/combinations.py --page update` writes this page, and `check_combinations_page` compares it.
@@ -217,7 +240,7 @@ def main():
     print(f"check-combinations: {len(results)} sets of {len(names)} backends configured in {time.monotonic() - begin:.0f} s "
           f"(the longest: {longest[1]}, {longest[0]:.1f} s), {len(wrong)} wrong", flush=True)
 
-    rows, shape_bytes = [], {}
+    rows, shape_bytes, bits = [], {}, {}
     for chosen in to_build if not wrong else []:
         name = "+".join(chosen)
         seconds, why = built(name, wanted.folder, wanted.jobs)
@@ -225,6 +248,12 @@ def main():
         if why:
             wrong.append(f"{name} {why}")
             continue
+        for backend in chosen:
+            digest, why = logits(os.path.join(place(wanted.folder, name), "gimbal"), backend)
+            if digest:
+                bits[f"{name} on {backend}"] = digest
+            if why:
+                print(f"check-combinations: {name}: no logits on {backend}: {why}", flush=True)
         sizes = sizes_in(place(wanted.folder, name))
         rows.append(cells(name, sizes))
         if len(chosen) in (1, len(names)):  # a pair may be smaller than another backend alone
@@ -234,6 +263,10 @@ def main():
     if rows:
         print(table(COLUMNS, rows))
     wrong += order_broken(shape_bytes)
+    if len(set(bits.values())) > 1:
+        wrong.append("the logits differ: " + ", ".join(f"{where}: {digest[:12]}" for where, digest in bits.items()))
+    elif bits:
+        print(f"check-combinations: the same logits by {len(bits)} programs: {', '.join(bits)}")
     for line in wrong:
         print(f"check-combinations: {line}", file=sys.stderr)
     if not wrong and not wanted.keep:

@@ -4,6 +4,7 @@
 # Usage: scripts/rig/bare-root.sh new [SUITE]                    makes it afresh (SUITE: bookworm)
 #        scripts/rig/bare-root.sh run [OPTION]... SUITE COMMAND...   runs a command there, as root, in this checkout
 #          --no-terminals   without /dev/pts, as in many build machines: no program gets a pseudo-terminal
+#          --no-network     without any network
 #          --own-build      build/ is a folder of its own there (build/bare-root/SUITE-build), not this checkout's
 #          --exec           COMMAND takes the place of this process, which a signal reaches then; without it, COMMAND has process numbers
 #                           of its own, and a signal that it sends reaches nothing outside
@@ -118,6 +119,7 @@ case $command in
     while :; do
       case ${1:-} in
         --no-terminals) terminals=no ;;
+        --no-network) way+=(--net) ;;
         --own-build) own_build=yes ;;
         --exec) way=(--mount) ;;
         *) break ;;

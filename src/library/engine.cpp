@@ -1,5 +1,3 @@
-#include <fnmatch.h>
-
 #include "library/internal.h"
 
 namespace gimbal::v1 {
@@ -39,10 +37,6 @@ gimbal::Status for_many(own::EngineOptions& options, const ModelOptions& m, cons
   if (!m.batch) options.run.batch = std::max(options.run.batch, std::min(context, kLongestText));
   options.run = embedding_options(options.run, *config, size_t(m.sequences));
   return gimbal::Done{};
-}
-
-SelectionRequest selection(const Options& o, uint64_t bytes) {
-  return {o.backend, o.device, o.strict, o.allow_software_devices, bytes, o.backend_order, {}};
 }
 
 // The projector file of a model's options; nullptr: none. Errors: those of open_projector() and
@@ -97,18 +91,6 @@ Result<T> planned(Engine::Impl& engine, const std::string& model, const ModelOpt
         to.fits = false, to.misfit = to_public(ok.error());
   }
   return make(*found, std::move(to));
-}
-
-Device as_public(const DeviceReport& d, const BackendReport& r) {
-  return {d.id,
-          r.backend,
-          d.name,
-          d.driver,
-          d.memory_total,
-          d.memory_free.value_or(0),
-          d.compute_capability,
-          d.unified_memory,
-          d.software};
 }
 
 }  // namespace
@@ -210,21 +192,6 @@ Result<Reloaded> Engine::reload_backend(const std::string& plugin) {
                   done->draining,           std::move(done->devices), done->kernels};
 }
 
-Result<Device> Engine::best_device(uint64_t bytes) {
-  const auto reports = impl_->registry.discover();
-  auto best = choose_device(reports, selection(impl_->options, bytes));
-  if (!best) return to_public(best.error());
-  for (const BackendReport& r : reports)
-    for (const DeviceReport& d : r.devices)
-      if (d.id == best->id()) return as_public(d, r);
-  return Error{Code::NoBackend, best->id() + " is gone", "", reason::kNoDevice, "", "", "", {}};
-}
-
-std::string Engine::summary() {
-  const auto reports = impl_->registry.discover();
-  return backend_summary(reports, choose_device(reports, selection(impl_->options, 0)));
-}
-
 std::vector<LocalModel> Engine::models() const {
   std::vector<LocalModel> all;
   for (CatalogEntry& e : find_models().entries)
@@ -232,59 +199,9 @@ std::vector<LocalModel> Engine::models() const {
   return all;
 }
 
-std::vector<Kernel> Engine::kernels() {
-  const auto names = [](DTypeSet set) {
-    std::vector<std::string> all;
-    for (DType t : kAllDTypes)
-      if (has(set, t)) all.push_back(info(t).name);
-    return all;
-  };
-  std::vector<Kernel> all;
-  for (ListedKernel& k : list_kernels(impl_->registry).kernels)
-    all.push_back({std::move(k.name), std::move(k.device), std::move(k.variant), info(OpKind(k.op)).name,
-                   k.rank, k.exact, names(k.first), names(k.second), names(k.output), std::move(k.limits),
-                   std::move(k.needs), std::move(k.missing)});
-  return all;
-}
-
-KernelCapabilities Engine::kernel_capabilities() { return kernel_registry(impl_->registry.discover()); }
-
-Result<bool> Engine::is_capable_of(const std::string& name) {
-  if (const auto known = kernel_capabilities().is_capable_of(name)) return *known;
-  bool found = false;
-  for (const Kernel& k : kernels())
-    if (fnmatch(name.c_str(), k.name.c_str(), 0) == 0) {
-      if (k.missing.empty()) return true;
-      found = true;
-    }
-  if (found) return false;
-  return Error{Code::Usage,
-               gimbal::format("there is no kernel {}", gimbal::quoted(name)),
-               "kernel_capabilities() and kernels() list all names",
-               "",
-               "",
-               name,
-               "",
-               {}};
-}
-
 Result<int64_t> Engine::max_context_length(const std::string& model, const ModelOptions& m) {
   return planned<int64_t>(*impl_, model, m, &own::Engine::plan,
                           [](const PlannedModel& p, ModelPlan&&) { return largest_context(p.plan); });
-}
-
-std::vector<Backend> Engine::backends() {
-  std::vector<Backend> all;
-  for (const BackendReport& r : impl_->registry.discover()) {
-    Backend b{r.backend, r.available, {}, {}};
-    if (!r.available) {
-      b.why_not.code = Code::NoBackend;
-      b.why_not.message = r.message, b.why_not.remedy = r.remedy, b.why_not.reason = r.reason;
-    }
-    for (const DeviceReport& d : r.devices) b.devices.push_back(as_public(d, r));
-    all.push_back(std::move(b));
-  }
-  return all;
 }
 
 }  // namespace gimbal::v1

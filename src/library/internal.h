@@ -70,6 +70,8 @@ Fallback to_public(const own::Fallback&);
 Event to_public(const own::Event&);
 ModelPlan to_public(const PlannedModel&);
 Explanation to_public(gimbal::Explanation&&);
+// Errors: those of estimate_memory().
+Result<ModelDimensions> dimensions_of(const ModelShape&);
 std::vector<PlannedMemory> memory_of(const gimbal::ModelPlan&);
 std::vector<Placement> placement_of(const gimbal::ModelPlan&, const OpenedDevice&);
 

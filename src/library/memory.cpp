@@ -1,11 +1,8 @@
 #include "library/internal.h"
 
-// The library's own names come first: library/internal.h.
-#include <gimbal/memory.h>
-
 namespace gimbal::v1 {
 
-Result<MemoryEstimate> estimate_memory(const ModelShape& s) {
+Result<ModelDimensions> dimensions_of(const ModelShape& s) {
   auto wrong = [](const char* field, const std::string& value, const std::string& limit) {
     return Error{Code::Usage, format("'{}' {} must be {}", field, value, limit),
                  "",          reason::kOutOfRange,
@@ -34,7 +31,13 @@ Result<MemoryEstimate> estimate_memory(const ModelShape& s) {
   if (!cache || !has(kCacheTypes, *cache))
     return wrong("cache_type", s.cache_type, "one of " + names_of(kCacheTypes));
   d.weights = *weights, d.cache = *cache;
-  const auto e = estimate_inference_memory(d);
+  return d;
+}
+
+Result<MemoryEstimate> estimate_memory(const ModelShape& s) {
+  const auto d = dimensions_of(s);
+  if (!d) return d.error();
+  const auto e = estimate_inference_memory(*d);
   return MemoryEstimate{e.weights, e.cache, e.activations, e.step, e.output};
 }
 

@@ -3,6 +3,7 @@
 // gpu::Opened*)`.
 #pragma once
 #include <gtest/gtest.h>
+#include <time.h>
 
 #include <algorithm>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "device/backend_impl.h"
 #include "files/gguf.h"
 #include "gpu/device.h"
@@ -32,7 +34,7 @@ class Watching final : public gpu::Runtime {
     return writes++, real_->write(b, o, p, n);
   }
   gpu::Failure read(gpu::Buffer* b, uint64_t o, void* p, uint64_t n) override {
-    return reads++, real_->read(b, o, p, n);
+    return reads++, timed([&] { return real_->read(b, o, p, n); });
   }
   gpu::Failure load(const gpu::KernelCode& code, gpu::Kernel** out) override {
     return loads++, real_->load(code, out);
@@ -45,14 +47,30 @@ class Watching final : public gpu::Runtime {
   gpu::Failure replay(gpu::Recording* r) override {
     return fail ? gpu::Failure{gpu::Failure::DeviceLost, "it fell off the bus"} : real_->replay(r);
   }
-  gpu::Failure wait() override { return real_->wait(); }
+  gpu::Failure wait() override {
+    return timed([&] { return real_->wait(); });
+  }
 
   int allocations = 0, releases = 0, writes = 0, reads = 0, loads = 0, records = 0, discards = 0;
   bool fail = false;
   uint64_t largest = 0;  // bytes of one allocation
   std::vector<gpu::Launch> launches;
+  double waited = 0, busy = 0;  // seconds in read() and wait(), and how many of them this thread computed
 
  private:
+  static double of_this_thread() {
+    timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
+  }
+  template <class Call>
+  gpu::Failure timed(Call call) {
+    const double begin = now(), computed = of_this_thread();
+    gpu::Failure f = call();
+    waited += now() - begin, busy += of_this_thread() - computed;
+    return f;
+  }
+
   std::unique_ptr<gpu::Runtime> real_;
 };
 

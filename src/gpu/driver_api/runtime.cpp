@@ -122,7 +122,10 @@ class DriverRuntime final : public Runtime {
   }
 
  private:
-  Failure wait_for(const char* doing) { return session_.call(f_.synchronize, doing, session_.stream()); }
+  Failure wait_for(const char* doing) {
+    if (Failure e = session_.call(f_.record_event, doing, session_.finished(), session_.stream())) return e;
+    return session_.call(f_.synchronize, doing, session_.finished());
+  }
 
   // Kernels of one module share it. NVIDIA's driver compiles PTX here and writes errors to its log.
   Failure module_of(const KernelCode& code, void** out) {

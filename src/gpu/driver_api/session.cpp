@@ -4,7 +4,7 @@ namespace gimbal::gpu::driver_api {
 namespace {
 
 // The same numbers in both interfaces.
-constexpr unsigned kIndependentOfTheDefaultStream = 1, kWithoutTime = 2;
+constexpr unsigned kIndependentOfTheDefaultStream = 1, kSleep = 1, kWithoutTime = 2;
 
 }  // namespace
 
@@ -18,8 +18,11 @@ Failure Session::start() {
   auto stream = [&](void** out) {
     return call(f.create_stream, "opening the device", out, kIndependentOfTheDefaultStream);
   };
-  auto event = [&](void** out) { return call(f.create_event, "opening the device", out, kWithoutTime); };
+  auto event = [&](void** out, unsigned more = 0) {
+    return call(f.create_event, "opening the device", out, kWithoutTime | more);
+  };
   if (Failure e = stream(&stream_)) return e;
+  if (Failure e = event(&finished_, kSleep)) return e;
   if (Failure e = event(&forked_)) return e;
   for (int i = 0; i < kSideStreams; i++) {
     if (Failure e = stream(&side_[i])) return e;
@@ -41,6 +44,7 @@ Session::~Session() {
     if (side_[i]) undo(f.destroy_stream, side_[i]);
   }
   if (forked_) undo(f.destroy_event, forked_);
+  if (finished_) undo(f.destroy_event, finished_);
   if (stream_) undo(f.destroy_stream, stream_);
   if (context_kept_)
     (void)f.release_context.call(gpu_.handle);  // a lost context too, so that it can be created again

@@ -47,6 +47,9 @@ class Session {
   void* side(int i) const { return side_[i]; }
   void* forked() const { return forked_; }          // an event: the side streams may start
   void* joined(int i) const { return joined_[i]; }  // events: the end of a side stream's work
+  // An event for the host. A thread that waits for it sleeps; one that waits for a stream may keep a
+  // processor busy, as both drivers do by default.
+  void* finished() const { return finished_; }
 
  private:
   const Driver driver_;
@@ -54,7 +57,7 @@ class Session {
   std::string lost_;
   bool context_kept_ = false;
   void *context_ = nullptr, *stream_ = nullptr, *side_[kSideStreams] = {};
-  void *forked_ = nullptr, *joined_[kSideStreams] = {};
+  void *forked_ = nullptr, *joined_[kSideStreams] = {}, *finished_ = nullptr;
 };
 
 }  // namespace gimbal::gpu::driver_api

@@ -178,22 +178,22 @@ TEST(Errors, AreNamedForPeople) {
     control.reset();
     std::unique_ptr<Runtime> runtime;
     ASSERT_FALSE(open_fake(Subject::vendor(), &runtime));
-    control.fail(sym("cuStreamSynchronize", "hipStreamSynchronize").c_str(), k.number, 0);
+    control.fail(sym("cuEventSynchronize", "hipEventSynchronize").c_str(), k.number, 0);
     const Failure f = runtime->wait();
     EXPECT_TRUE(f) << k.number;
     expect_words(f.text, {Subject::vendor().name, "fake GPU 0",
-                          "computing: ", sym("cuStreamSynchronize", "hipStreamSynchronize") + " gave " + name,
+                          "computing: ", sym("cuEventSynchronize", "hipEventSynchronize") + " gave " + name,
                           "error " + std::to_string(k.number) + ")"});
     EXPECT_EQ(f.text.find('\n'), std::string::npos);
     named++;
   }
   std::printf("%d error numbers\n", named);
   EXPECT_EQ(named, Subject::kErrors);
-  control.fail(sym("cuStreamSynchronize", "hipStreamSynchronize").c_str(), 31337, 0);
+  control.fail(sym("cuEventSynchronize", "hipEventSynchronize").c_str(), 31337, 0);
   std::unique_ptr<Runtime> runtime;
   control.reset();
   ASSERT_FALSE(open_fake(Subject::vendor(), &runtime));
-  control.fail(sym("cuStreamSynchronize", "hipStreamSynchronize").c_str(), 31337, 0);
+  control.fail(sym("cuEventSynchronize", "hipEventSynchronize").c_str(), 31337, 0);
   const Failure f = runtime->wait();
   EXPECT_EQ(f.code, Failure::Invalid);
   expect_words(f.text, {"error 31337", "does not know"});
@@ -327,7 +327,7 @@ TEST(LostDevice, IsFoundAndStaysLost) {
     Failure f = runtime->wait();
     EXPECT_EQ(f.code, Failure::DeviceLost);
     expect_words(f.text, {sym("CUDA_ERROR_LAUNCH_FAILED", "hipErrorLaunchFailure"), "computing"});
-    const int asked = control.calls(sym("cuStreamSynchronize", "hipStreamSynchronize").c_str());
+    const int asked = control.calls(sym("cuEventSynchronize", "hipEventSynchronize").c_str());
     uint32_t word = 0;
     EXPECT_EQ(runtime->replay(r).text, f.text);
     EXPECT_EQ(runtime->wait().text, f.text);
@@ -335,7 +335,7 @@ TEST(LostDevice, IsFoundAndStaysLost) {
     EXPECT_EQ(runtime->write(x, 0, &word, 4).code, Failure::DeviceLost);
     Buffer* y = nullptr;
     EXPECT_EQ(runtime->allocate(4, &y).code, Failure::DeviceLost);
-    EXPECT_EQ(control.calls(sym("cuStreamSynchronize", "hipStreamSynchronize").c_str()), asked)
+    EXPECT_EQ(control.calls(sym("cuEventSynchronize", "hipEventSynchronize").c_str()), asked)
         << "a lost device is asked no more";
     EXPECT_EQ(runtime->facts().memory_total, uint64_t(1) << 30);
     runtime->discard(r), runtime->release(x);

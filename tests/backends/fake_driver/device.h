@@ -29,6 +29,7 @@ struct Stream {
 struct Event {
   std::vector<size_t> last;
   Graph* capture = nullptr;
+  bool sleeps = false;  // a host that waits for it
 };
 
 class PretendedDevice {

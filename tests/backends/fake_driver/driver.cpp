@@ -260,13 +260,16 @@ int fake_destroy_stream(void* stream) {
   delete device().keep(s, -1);
   return 0;
 }
-int fake_synchronize(void*) {
+// A host that waits must sleep: only for an event that was created so.
+int fake_synchronize(void* event) {
   if (int e = enter_current(symbols::synchronize)) return e;
+  if (!static_cast<Event*>(event)->sleeps) return kInvalidValue;
   return device().wait_for_all();
 }
-int fake_create_event(void** out, unsigned) {
+int fake_create_event(void** out, unsigned flags) {
   if (int e = enter_current(symbols::create_event)) return e;
-  auto* event = device().keep(new Event);
+  constexpr unsigned kBlockingSync = 1;  // CU_EVENT_BLOCKING_SYNC, hipEventBlockingSync
+  auto* event = device().keep(new Event{.sleeps = (flags & kBlockingSync) != 0});
   device().add(event);
   *out = event;
   return 0;

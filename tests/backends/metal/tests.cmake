@@ -36,3 +36,10 @@ file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/metal_shimmed/mutants)
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/metal_shimmed/mutants.inc CONTENT "@rows@" @ONLY)
 target_include_directories(metal_mutants_test PRIVATE ${CMAKE_BINARY_DIR}/metal_shimmed)
 metal_texts(metal_mutants_test mutant ${mutants})
+
+# The backend's program, over the pretended Metal.
+add_executable(metal_pretended_worker ${metal}/fake/worker.cpp)
+target_link_libraries(metal_pretended_worker PRIVATE gimbal_worker gimbal_backend_metal_pretended)
+set_target_properties(metal_pretended_worker PROPERTIES OUTPUT_NAME gimbal-worker-metal RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/pretended)
+target_compile_definitions(metal_program_test PRIVATE GIMBAL_WORKER_FOLDER="${CMAKE_BINARY_DIR}/tests/pretended")
+add_dependencies(metal_program_test metal_pretended_worker)

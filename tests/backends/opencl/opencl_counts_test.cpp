@@ -24,3 +24,4 @@ using EngineCounts = CountsTest<OnOpencl>;
 }  // namespace gimbal::test
 
 #include "gpu/counts_checks.h"
+#include "gpu/idle_checks.h"

@@ -59,20 +59,43 @@ TEST(VulkanProgram, FindsADriverThatArrives) {
 }
 TEST(VulkanProgram, TheWorkerTakesADeviceByNumber) { check_worker("vulkan", int(listed().size()), kDrivers); }
 
+Environment with_other_vendor() {
+  Environment e = with_cache(kDrivers);
+  e["VK_LAYER_PATH"] = VULKAN_LAYERS, e["VK_INSTANCE_LAYERS"] = "VK_LAYER_TEST_other_vendor";
+  e["POCL_DEVICES"] = "";
+  return e;
+}
+
 // A discrete GPU of another vendor, which is this machine's driver under a layer: taken by itself, with its
 // own words.
 TEST(VulkanProgram, TakesTheDiscreteGpuOfAnotherVendorByItself) {
   const auto real = listed();
   ASSERT_FALSE(real.empty());
-  Environment e = with_cache(kDrivers);
-  e["VK_LAYER_PATH"] = VULKAN_LAYERS, e["VK_INSTANCE_LAYERS"] = "VK_LAYER_TEST_other_vendor";
-  e["POCL_DEVICES"] = "";
+  const Environment e = with_other_vendor();
   check_listed("vulkan", {{"Pretended Radeon", real[0].version, real[0].memory, false, false}}, e);
   const Ran r = gimbal_with(with(short_story(), {"--json"}), e);
   const Json j = json_of(r);
   EXPECT_EQ(j["device"], "vulkan:0") << r.err;
   EXPECT_SAYS(r.err, "Vulkan GPU detected, using Vulkan backend: vulkan:0, Pretended Radeon\n");
   expect_the_story(j);
+}
+
+// Other programs leave less memory than the model takes: as many layers as the driver's budget allows.
+TEST(VulkanProgram, HasTheLayersThatTheBudgetOfItsDriverAllows) {
+  const Json planned =
+      json_of(gimbal_with({"plan", story_file("f32"), "--gpu-layers", "3", "--json"}, with_other_vendor()));
+  uint64_t three = 0;  // bytes
+  for (const Json& d : planned["devices"])
+    if (d["device"] == "vulkan:0") three = d["total"];
+  ASSERT_GT(three, 0u) << planned.dump(2);
+  const std::pair<uint64_t, int> budgets[] = {{three, 3}, {three - 1, 2}, {three * 2, 5}};
+  for (const auto& [budget, layers] : budgets) {
+    Environment e = with_other_vendor();
+    e["PRETENDED_BUDGET"] = std::to_string(budget);
+    const Ran r = gimbal_with(with(short_story(), {"--json", "--gpu-layers", "-1"}), e);
+    EXPECT_SAYS(r.err, format("offloaded {}/5 layers to vulkan:0\n", layers));
+    expect_the_story(json_of(r));
+  }
 }
 
 }  // namespace

@@ -21,3 +21,4 @@ using EngineCounts = CountsTest<OnWebgpu>;
 }  // namespace gimbal::test
 
 #include "gpu/counts_checks.h"
+#include "gpu/idle_checks.h"
