@@ -65,8 +65,8 @@ macro(gpu_read definition)
   endforeach()
 endmacro()
 
-# gimbal_gpu_host(<target> [kernels.def]): the argument structs of the kernels, as "gpu_kernels.h". The target is compiled for size:
-# every plugin has a copy of this code, and the driver takes most of the time of a launch.
+# gimbal_gpu_host(<target> [kernels.def]): the argument structs of the kernels, as "gpu_kernels.h". A library is compiled for size: every
+# plugin has a copy of this code, and the driver takes most of the time of a launch.
 function(gimbal_gpu_host target)
   set(definition ${GIMBAL_GPU_DEF})
   if(ARGC GREATER 1)
@@ -83,7 +83,8 @@ function(gimbal_gpu_host target)
   endif()
   add_dependencies(${target} gpu_facts_${gpu_key})
   target_include_directories(${target} PRIVATE ${gpu_folder})
-  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  get_target_property(kind ${target} TYPE)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release" AND kind STREQUAL "STATIC_LIBRARY")
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Os>)
   endif()
 endfunction()

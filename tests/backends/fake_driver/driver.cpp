@@ -269,7 +269,8 @@ int fake_synchronize(void* event) {
 int fake_create_event(void** out, unsigned flags) {
   if (int e = enter_current(symbols::create_event)) return e;
   constexpr unsigned kBlockingSync = 1;  // CU_EVENT_BLOCKING_SYNC, hipEventBlockingSync
-  auto* event = device().keep(new Event{.sleeps = (flags & kBlockingSync) != 0});
+  auto* event = device().keep(new Event);
+  event->sleeps = (flags & kBlockingSync) != 0;
   device().add(event);
   *out = event;
   return 0;

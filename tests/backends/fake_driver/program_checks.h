@@ -39,7 +39,7 @@ inline void check_queue_fails(const std::string& backend, const std::string& upl
   ASSERT_EQ(listed["refused"].size(), 1u);
   const Args run = with(short_story(), {"--backend", backend});
   const Ran soft = gimbal_with(with(run, {"--json"}), e);
-  EXPECT_EQ(json_of(soft)["device"], "cpu:0");
+  EXPECT_NE(json_of(soft)["device"], backend + ":0");  // the other vendor's driver may be pretended, too
   EXPECT_SAYS(soft.err, "the trial of its queue failed");
   EXPECT_EQ(gimbal_with(with(run, {"--strict"}), e).code, 4);
 }

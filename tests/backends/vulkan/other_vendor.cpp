@@ -119,7 +119,8 @@ VKAPI_ATTR VkResult VKAPI_CALL create(const VkInstanceCreateInfo* info, const Vk
   const auto find = [&](auto& function, const char* name) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(address(*out, name));
   };
-  Below b{.instance = *out, .address = address};
+  Below b{};
+  b.instance = *out, b.address = address;
   find(b.properties, "vkGetPhysicalDeviceProperties");
   find(b.properties2, "vkGetPhysicalDeviceProperties2");
   find(b.memory, "vkGetPhysicalDeviceMemoryProperties2");
