@@ -21,8 +21,8 @@ double resident_bytes() {
   return 0;
 }
 
-// One layer, 512 wide; 51 MB of f32, most of it in the table of the vocabulary.
-constexpr uint32_t kWidth = 512, kWide = 2048, kHeads = 8, kVocabulary = 16384, kContext = 64;
+// One layer, 512 wide; 85 MB of f32, most of it in the table of the vocabulary.
+constexpr uint32_t kWidth = 512, kWide = 2048, kHeads = 8, kVocabulary = 32768, kContext = 64;
 
 std::string wide_llama() {
   TinyLlama m;
@@ -51,31 +51,38 @@ TEST(ResidentMemory, IsWhatIsPlannedAndEstimated) {
   const auto cpu = open_one("cpu", 0, "threads=1");
   RunOptions o;
   o.context = kContext, o.batch = 16, o.logit_rows = 1;
-  auto plan = make_model_plan(file, *cpu, o);
-  ASSERT_TRUE(plan) << plan.error().message;
-  const double planned = double(memory_uses(*plan).back().sum.total());
+  const auto plan = [&] { return make_model_plan(file, *cpu, o); };
+  const auto first = plan();
+  ASSERT_TRUE(first) << first.error().message;
+  const double planned = double(memory_uses(*first).back().sum.total());
   ModelDimensions d;
   d.layers = 1, d.embedding = kWidth, d.heads = d.kv_heads = kHeads, d.head_dim = kWidth / kHeads;
   d.ffn = kWide, d.vocabulary = kVocabulary, d.tied_output = true, d.weights = DType::F32;
   d.context = kContext, d.batch = 16;
   EXPECT_NEAR(double(estimate_inference_memory(d).total()), planned, 0.03 * planned);
 
-  malloc_trim(0);
-  const double before = resident_bytes();
-  auto model = Model::load(std::move(*plan), file);
-  ASSERT_TRUE(model) << model.error().message;
-  {
-    auto s = Session::create(**model);
-    ASSERT_TRUE(s) << s.error().message;
-    auto ok = (*s)->advance(any_tokens(kContext, kVocabulary), Session::Wanted::Last,
-                            [](size_t, std::span<const float>) {});
-    ASSERT_TRUE(ok) << ok.error().message;
-    const double taken = resident_bytes() - before;
-    std::printf("planned %.0f bytes, resident %.0f: %+.2f %%\n", planned, taken, 100 * (taken / planned - 1));
-    EXPECT_NEAR(taken, planned, 0.03 * planned);
+  // The first time, this process also takes what stays with it: threads, tables, pages of its libraries.
+  for (const bool counts : {false, true}) {
+    malloc_trim(0);
+    const double before = resident_bytes();
+    auto model = Model::load(*plan(), file);
+    ASSERT_TRUE(model) << model.error().message;
+    {
+      auto s = Session::create(**model);
+      ASSERT_TRUE(s) << s.error().message;
+      auto ok = (*s)->advance(any_tokens(kContext, kVocabulary), Session::Wanted::Last,
+                              [](size_t, std::span<const float>) {});
+      ASSERT_TRUE(ok) << ok.error().message;
+      malloc_trim(0);
+      const double taken = resident_bytes() - before;
+      std::printf("planned %.0f bytes, resident %.0f: %+.2f %%\n", planned, taken,
+                  100 * (taken / planned - 1));
+      if (counts) { EXPECT_NEAR(taken, planned, 0.03 * planned); }
+    }
+    model->reset();
+    malloc_trim(0);
+    if (counts) { EXPECT_LT(resident_bytes() - before, 0.03 * planned) << "it goes with the model"; }
   }
-  model->reset();
-  EXPECT_LT(resident_bytes() - before, 0.03 * planned) << "it goes with the model";
   std::remove(path.c_str());
 }
 
