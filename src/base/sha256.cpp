@@ -46,6 +46,9 @@ void portable_block(std::array<uint32_t, 8>& state, const char* bytes) {
   for (size_t i = 0; i < 8; i++) state[i] += s[i];
 }
 
+using States = std::array<std::array<uint32_t, 8>*, 4>;
+using Texts = std::array<const char*, 4>;
+
 #if defined(__x86_64__)
 bool find_instructions() {
   unsigned a = 0, b = 0, c = 0, d = 0;
@@ -53,38 +56,57 @@ bool find_instructions() {
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) && b & (1u << 29);
 }
 
-// Two rounds an instruction, on the state as {A, B, E, F} and {C, D, G, H}.
-__attribute__((target("sha,sse4.1,ssse3"))) void instruction_blocks(std::array<uint32_t, 8>& state,
-                                                                    const char* bytes, size_t count) {
+// `count` blocks of each of N texts. Two rounds an instruction, on the state as {A, B, E, F} and {C, D, G,
+// H}.
+template <size_t N>
+__attribute__((target("sha,sse4.1,ssse3"))) void instruction_blocks(const States& states, const Texts& texts,
+                                                                    size_t count) {
   const __m128i order = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
   const auto load = [](const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); };
-  const __m128i dcba = _mm_shuffle_epi32(load(&state[0]), 0xb1),
-                hgfe = _mm_shuffle_epi32(load(&state[4]), 0x1b);
-  __m128i abef = _mm_alignr_epi8(dcba, hgfe, 8), cdgh = _mm_blend_epi16(hgfe, dcba, 0xf0);
-  for (; count > 0; count--, bytes += 64) {
-    const __m128i abef_before = abef, cdgh_before = cdgh;
-    __m128i w[4];
-    for (size_t i = 0; i < 4; i++) w[i] = _mm_shuffle_epi8(load(bytes + 16 * i), order);
-    for (size_t i = 0; i < 16; i++) {
-      __m128i& now = w[i % 4];
-      if (i >= 4) {
-        const __m128i last = w[(i + 3) % 4], before = w[(i + 2) % 4];
-        now = _mm_add_epi32(_mm_sha256msg1_epu32(now, w[(i + 1) % 4]), _mm_alignr_epi8(last, before, 4));
-        now = _mm_sha256msg2_epu32(now, last);
-      }
-      const __m128i sum = _mm_add_epi32(now, load(&kRound[4 * i]));
-      cdgh = _mm_sha256rnds2_epu32(cdgh, abef, sum);
-      abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(sum, 0x0e));
-    }
-    abef = _mm_add_epi32(abef, abef_before), cdgh = _mm_add_epi32(cdgh, cdgh_before);
+  __m128i abef[N], cdgh[N];
+  for (size_t t = 0; t < N; t++) {
+    const __m128i dcba = _mm_shuffle_epi32(load(&(*states[t])[0]), 0xb1),
+                  hgfe = _mm_shuffle_epi32(load(&(*states[t])[4]), 0x1b);
+    abef[t] = _mm_alignr_epi8(dcba, hgfe, 8), cdgh[t] = _mm_blend_epi16(hgfe, dcba, 0xf0);
   }
-  const __m128i feba = _mm_shuffle_epi32(abef, 0x1b), dchg = _mm_shuffle_epi32(cdgh, 0xb1);
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(&state[0]), _mm_blend_epi16(feba, dchg, 0xf0));
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(&state[4]), _mm_alignr_epi8(dchg, feba, 8));
+  for (size_t block = 0; block < count; block++) {
+    __m128i abef_before[N], cdgh_before[N], w[N][4];
+#pragma GCC unroll 4
+    for (size_t t = 0; t < N; t++) {
+      abef_before[t] = abef[t], cdgh_before[t] = cdgh[t];
+#pragma GCC unroll 4
+      for (size_t i = 0; i < 4; i++) w[t][i] = _mm_shuffle_epi8(load(texts[t] + 64 * block + 16 * i), order);
+    }
+#pragma GCC unroll 16
+    for (size_t i = 0; i < 16; i++) {
+      const __m128i constants = load(&kRound[4 * i]);
+#pragma GCC unroll 4
+      for (size_t t = 0; t < N; t++) {
+        __m128i& now = w[t][i % 4];
+        if (i >= 4) {
+          const __m128i last = w[t][(i + 3) % 4], before = w[t][(i + 2) % 4];
+          now = _mm_add_epi32(_mm_sha256msg1_epu32(now, w[t][(i + 1) % 4]), _mm_alignr_epi8(last, before, 4));
+          now = _mm_sha256msg2_epu32(now, last);
+        }
+        const __m128i sum = _mm_add_epi32(now, constants);
+        cdgh[t] = _mm_sha256rnds2_epu32(cdgh[t], abef[t], sum);
+        abef[t] = _mm_sha256rnds2_epu32(abef[t], cdgh[t], _mm_shuffle_epi32(sum, 0x0e));
+      }
+    }
+#pragma GCC unroll 4
+    for (size_t t = 0; t < N; t++)
+      abef[t] = _mm_add_epi32(abef[t], abef_before[t]), cdgh[t] = _mm_add_epi32(cdgh[t], cdgh_before[t]);
+  }
+  for (size_t t = 0; t < N; t++) {
+    const __m128i feba = _mm_shuffle_epi32(abef[t], 0x1b), dchg = _mm_shuffle_epi32(cdgh[t], 0xb1);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(&(*states[t])[0]), _mm_blend_epi16(feba, dchg, 0xf0));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(&(*states[t])[4]), _mm_alignr_epi8(dchg, feba, 8));
+  }
 }
 #else
 bool find_instructions() { return false; }
-void instruction_blocks(std::array<uint32_t, 8>&, const char*, size_t) {}
+template <size_t N>
+void instruction_blocks(const States&, const Texts&, size_t) {}
 #endif
 
 }  // namespace
@@ -95,7 +117,7 @@ Sha256::Sha256(bool hardware) {
 }
 
 void Sha256::blocks(const char* bytes, size_t count) {
-  if (hardware_) return instruction_blocks(state_, bytes, count);
+  if (hardware_) return instruction_blocks<1>({&state_}, {bytes}, count);
   for (; count > 0; count--, bytes += 64) portable_block(state_, bytes);
 }
 
@@ -124,6 +146,26 @@ Sha256::Digest Sha256::digest() {
   Digest out;
   for (size_t i = 0; i < out.size(); i++) out[i] = uint8_t(state_[i / 4] >> (24 - 8 * (i % 4)));
   return out;
+}
+
+std::array<Sha256::Digest, 4> Sha256::four(const std::array<std::string_view, 4>& texts, bool hardware) {
+  std::array<Sha256, 4> sums{Sha256(hardware), Sha256(hardware), Sha256(hardware), Sha256(hardware)};
+  States states;
+  Texts begins;
+  size_t together = texts[0].size() / 64;  // whole blocks that all of them have
+  for (size_t t = 0; t < 4; t++) {
+    states[t] = &sums[t].state_, begins[t] = texts[t].data();
+    together = std::min(together, texts[t].size() / 64);
+  }
+  if (!sums[0].hardware_) together = 0;
+  instruction_blocks<4>(states, begins, together);
+  std::array<Digest, 4> all;
+  for (size_t t = 0; t < 4; t++) {
+    sums[t].bytes_ = 64 * together;
+    sums[t].add(texts[t].substr(64 * together));
+    all[t] = sums[t].digest();
+  }
+  return all;
 }
 
 std::string Sha256::hex() {

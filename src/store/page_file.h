@@ -17,12 +17,12 @@ namespace gimbal {
 using PageKey = Sha256::Digest;
 
 struct PageHead {
-  static constexpr char kMagic[] = "gimbal-page-001";  // with the zero at its end
+  static constexpr char kMagic[] = "gimbal-page-002";  // with the zero at its end
 
   char magic[16];
   uint64_t bytes;           // behind the head
   uint64_t microseconds;    // that computing them took, for statistics
-  Sha256::Digest checksum;  // of the key, the members before, and the bytes
+  Sha256::Digest checksum;  // of the key, the members before, and the digests of the bytes' quarters
 };
 static_assert(sizeof(PageHead) == 64);
 

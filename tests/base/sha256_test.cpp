@@ -36,5 +36,24 @@ TEST(Sha256, TheProcessorsInstructionsGiveTheSameDigests) {
   }
 }
 
+TEST(Sha256, FourTextsAtOnceHaveTheDigestsOfEach) {
+  std::string text;
+  for (int i = 0; i < 3000; i++) text += char(i * i >> 3);
+  const std::string_view all = text;
+  for (const size_t length : {0, 1, 63, 64, 65, 640, 700})
+    for (const size_t more : {0, 1, 64, 900}) {
+      const std::array<std::string_view, 4> parts{all.substr(0, length), all.substr(1, length),
+                                                  all.substr(length, length), all.substr(2, length + more)};
+      for (const bool hardware : {true, false}) {
+        const auto found = gimbal::Sha256::four(parts, hardware);
+        for (size_t i = 0; i < 4; i++) {
+          gimbal::Sha256 one(false);
+          one.add(parts[i]);
+          EXPECT_EQ(found[i], one.digest()) << i << " of " << length << " and " << more << " bytes";
+        }
+      }
+    }
+}
+
 }  // namespace
 }  // namespace gimbal::test
