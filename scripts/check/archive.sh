@@ -15,11 +15,11 @@ scripts/rig/bare-root.sh run --no-network "$suite" bash -euo pipefail -c '
   export CCACHE_BASEDIR=$PWD
   if timeout 5 bash -c "</dev/tcp/1.1.1.1/443" 2>/dev/null; then echo "archive: there is a network"; exit 1; fi
   cmake --preset release >/dev/null
-  cmake --build --preset release --target gimbal
+  cmake --build --preset release --target gimbal gimbal_printed
   cmake --install build/release --prefix /opt/gimbal --component gimbal
   cd /
   text=$(/opt/gimbal/bin/gimbal run -p "Once upon a time" -n 12 --greedy --quiet)
   echo "archive: Once upon a time$text"
   [ "$text" = ", there was a little girl named Lily. She" ]
-  /opt/gimbal/bin/gimbal backends --json | grep -q "\"backend\": *\"cpu\""'
+  /opt/gimbal/bin/gimbal backends --json | grep "\"backend\": *\"cpu\"" >/dev/null'
 rm -rf "$root/archive"
