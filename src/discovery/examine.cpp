@@ -49,8 +49,8 @@ Status try_queue(const Device& device) {
   return wrong;
 }
 
-Result<std::unique_ptr<Device>> open(const LibraryPtr& library, int index, const std::string& options,
-                                     bool trial) {
+Result<std::unique_ptr<Device>> open_and_try(const LibraryPtr& library, int index, const std::string& options,
+                                             bool trial) {
   auto device = Device::open(library, index, options);
   if (device && trial)
     if (auto works = try_queue(**device); !works) return works.error();
@@ -79,7 +79,7 @@ BackendReport examine(const LibraryPtr& library, const std::string& options, std
     return r;
   }
   for (int i = 0; i < std::min(count, int(kMaxProbedDevices)); i++) {
-    if (auto d = open(library, i, options, trial)) {
+    if (auto d = open_and_try(library, i, options, trial)) {
       r.devices.push_back(report_of(**d, i));
       if (loaded)
         for (std::string& file : mapped_libraries()) loaded->push_back(std::move(file));
