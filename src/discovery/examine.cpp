@@ -49,10 +49,17 @@ Status try_queue(const Device& device) {
   return wrong;
 }
 
+// Whether a library is mapped now that was not there `before`.
+bool has_come(const std::vector<std::string>& before) {
+  const auto now = mapped_libraries();
+  return std::ranges::any_of(
+      now, [&](const std::string& file) { return std::ranges::find(before, file) == before.end(); });
+}
+
 Result<std::unique_ptr<Device>> open_and_try(const LibraryPtr& library, int index, const std::string& options,
-                                             bool trial) {
+                                             const std::vector<std::string>* before) {
   auto device = Device::open(library, index, options);
-  if (device && trial)
+  if (device && before && has_come(*before))
     if (auto works = try_queue(**device); !works) return works.error();
   return device;
 }
@@ -60,7 +67,7 @@ Result<std::unique_ptr<Device>> open_and_try(const LibraryPtr& library, int inde
 }  // namespace
 
 BackendReport examine(const LibraryPtr& library, const std::string& options, std::vector<std::string>* loaded,
-                      bool trial) {
+                      const std::vector<std::string>* before) {
   BackendReport r;
   r.backend = library->name(), r.library = library->path(), r.present = true;
   int count = [&] {
@@ -79,7 +86,7 @@ BackendReport examine(const LibraryPtr& library, const std::string& options, std
     return r;
   }
   for (int i = 0; i < std::min(count, int(kMaxProbedDevices)); i++) {
-    if (auto d = open_and_try(library, i, options, trial)) {
+    if (auto d = open_and_try(library, i, options, before)) {
       r.devices.push_back(report_of(**d, i));
       if (loaded)
         for (std::string& file : mapped_libraries()) loaded->push_back(std::move(file));

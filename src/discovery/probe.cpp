@@ -97,7 +97,7 @@ void answer(const ProbeTask& task, int fd, const ProbeSettings& settings) {
     const std::vector<std::string> before = mapped_libraries();
     std::vector<std::string> loaded;
     auto library = task.open();
-    report = library ? examine(*library, task.options, &loaded, task.trial)
+    report = library ? examine(*library, task.options, &loaded, &before)
                      : failure(task.backend, library.error().reason, library.error().message,
                                library.error().remedy);
     const auto depends_on = library ? (*library)->table().depends_on : nullptr;

@@ -16,7 +16,6 @@ struct ProbeTask {
   std::string backend;
   std::function<Result<LibraryPtr>()> open;  // called in the child; takes no lock but LoaderLock
   std::string options;                       // for the backend's open(), see abi.h
-  bool trial = true;                         // see examine()
 };
 
 struct ProbeSettings {
@@ -26,10 +25,13 @@ struct ProbeSettings {
 
 // Probes a backend in this process. `options`: as for open(); if they name a driver library, a backend
 // without devices is opened with it. `loaded`, if given, gets the libraries mapped while a device is open:
-// some are unmapped afterwards. `trial`: sends 256 bytes to each device and back, and refuses a device that
-// does not return them.
+// some are unmapped afterwards. `before`, if given: the libraries that were mapped before this backend was
+// opened; then 256 bytes are sent to each device and back, and a device that does not return them is refused.
+// But if no library came with the backend, this process may be a copy of one in which the driver runs; the
+// copy lacks the driver's threads, and the device is not tried.
 BackendReport examine(const LibraryPtr&, const std::string& options = "",
-                      std::vector<std::string>* loaded = nullptr, bool trial = true);
+                      std::vector<std::string>* loaded = nullptr,
+                      const std::vector<std::string>* before = nullptr);
 
 // Reports of finished children in the order of the tasks; nullopt if still running.
 using ProbeAnswers = std::vector<std::optional<BackendReport>>;

@@ -174,9 +174,8 @@ Result<Backends::Exchange> Registry::reload(
     const std::string& path, const std::function<Status(const LibraryPtr&, const BackendReport&)>& verify) {
   return backends_.reload(path, [&](const LibraryPtr& code) -> Status {
     // The child is a copy of a process in which this driver may already run, and many drivers fail in such a
-    // copy: hence no trial of the queue, which verification in this process replaces. If it got that far
-    // without a crash, it is safe to probe it in this process.
-    const ProbeTask task{code->name(), [&] { return Result<LibraryPtr>(code); }, "", false};
+    // copy. If it got that far without a crash, it is safe to probe it in this process.
+    const ProbeTask task{code->name(), [&] { return Result<LibraryPtr>(code); }, ""};
     BackendReport r = *probe({task}, places_.probe)[0];
     if (r.reason == reason::kOpenFailed || r.reason == reason::kNoDevice) r = examine(code);
     if (!r.available) return Rejection{r.backend, r.reason, r.message, r.remedy}.error();
