@@ -187,10 +187,12 @@ TEST_F(RunningPulls, OneDownloadForAllWhoAskForAModel) {
   const auto job = start("m", first);
   ASSERT_TRUE(job);
   EXPECT_EQ(start("m", second), job);
-  EXPECT_NE(start("n", reader()), job);
+  const auto other = start("n", reader());
+  EXPECT_NE(other, job);
   job->leave(first);
   may_end_.release(2);
-  wait_for_end(*job);
+  wait_for_end(*job), wait_for_end(*other);
+  pulls_.end();  // a thread wakes its readers after the job is over
   EXPECT_TRUE(job->result()) << "the second one reads it";
   EXPECT_GT(second->wakes, 0);
   const auto again = start("m", first);
