@@ -1,4 +1,5 @@
 // Pages of a mapped file that threads bring into memory: all of them, no accesses, and the system's refusals.
+// Threads: those that bring pages.
 #include "base/prefault.h"
 
 #include <gtest/gtest.h>
