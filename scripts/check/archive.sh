@@ -13,7 +13,7 @@ git archive HEAD | tar -x -C "$root/archive"
 scripts/rig/bare-root.sh run --no-network "$suite" bash -euo pipefail -c '
   cd /archive
   export CCACHE_BASEDIR=$PWD
-  if timeout 5 bash -c "</dev/tcp/1.1.1.1/443" 2>/dev/null; then echo "archive: there is a network"; exit 1; fi
+  if grep -v "^ *lo:" /proc/net/dev | grep ": "; then echo "archive: there is a network"; exit 1; fi
   cmake --preset release >/dev/null
   cmake --build --preset release --target gimbal gimbal_printed
   cmake --install build/release --prefix /opt/gimbal --component gimbal

@@ -46,10 +46,13 @@ def formats():
         return re.findall(r"^GIMBAL_FORMAT\(\w+, *(\w+)", file.read(), re.M)
 
 
+def with_drivers(fakes, rig):
+    """The environment in which every backend finds a driver: pretended ones, and software devices. Vulkan's is the one that Dawn needs."""
+    return {**os.environ, "LD_LIBRARY_PATH": f"{fakes}/whole:{rig}/dawn", "XDG_RUNTIME_DIR": "/tmp", "VK_DRIVER_FILES": f"{rig}/lavapipe.json"}
+
+
 def listed(program, fakes, rig):
-    environment = {**os.environ, "LD_LIBRARY_PATH": f"{fakes}/whole:{rig}/dawn", "XDG_RUNTIME_DIR": "/tmp",
-                   "VK_DRIVER_FILES": f"{rig}/lavapipe.json"}
-    done = subprocess.run([program, "kernels", "--json", "--quiet"], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run([program, "kernels", "--json", "--quiet"], env=with_drivers(fakes, rig), capture_output=True, text=True, check=True)
     return json.loads(done.stdout)["kernels"]
 
 

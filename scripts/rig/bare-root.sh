@@ -115,11 +115,11 @@ command=${1:-}
 case $command in
   new) new "${1:-bookworm}" ;;
   run)
-    terminals=yes own_build=no way=(--mount --pid --fork --kill-child)
+    terminals=yes own_build=no network=() way=(--mount --pid --fork --kill-child)
     while :; do
       case ${1:-} in
         --no-terminals) terminals=no ;;
-        --no-network) way+=(--net) ;;
+        --no-network) network=(--net) ;;
         --own-build) own_build=yes ;;
         --exec) way=(--mount) ;;
         *) break ;;
@@ -130,7 +130,7 @@ case $command in
     [ -e "$place/$1/etc/debian_version" ] || new "$1"
     suite=$1
     shift
-    exec unshare "${way[@]}" "$0" enter "$suite" "$terminals" "$own_build" "$@"
+    exec unshare "${way[@]}" "${network[@]}" "$0" enter "$suite" "$terminals" "$own_build" "$@"
     ;;
   try)
     [ $# = 1 ] || { sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0"; exit 2; }

@@ -56,8 +56,8 @@ bool find_instructions() {
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) && b & (1u << 29);
 }
 
-// `count` blocks of each of N texts. Two rounds an instruction, on the state as {A, B, E, F} and {C, D, G,
-// H}.
+// `count` blocks of each of N texts. An instruction computes two rounds, on the state as {A, B, E, F} and
+// {C, D, G, H}.
 template <size_t N>
 __attribute__((target("sha,sse4.1,ssse3"))) void instruction_blocks(const States& states, const Texts& texts,
                                                                     size_t count) {
@@ -157,8 +157,8 @@ std::array<Sha256::Digest, 4> Sha256::four(const std::array<std::string_view, 4>
     states[t] = &sums[t].state_, begins[t] = texts[t].data();
     together = std::min(together, texts[t].size() / 64);
   }
-  if (!sums[0].hardware_) together = 0;
-  instruction_blocks<4>(states, begins, together);
+  if (sums[0].hardware_) instruction_blocks<4>(states, begins, together);
+  else together = 0;
   std::array<Digest, 4> all;
   for (size_t t = 0; t < 4; t++) {
     sums[t].bytes_ = 64 * together;

@@ -49,7 +49,8 @@ Status try_queue(const Device& device) {
   return wrong;
 }
 
-// Whether a library is mapped now that was not there `before`.
+// Whether a library is mapped now that was not there `before`. A plugin does not count: it is opened from a
+// copy in memory.
 bool has_come(const std::vector<std::string>& before) {
   const auto now = mapped_libraries();
   return std::ranges::any_of(

@@ -133,9 +133,10 @@ Result<std::unique_ptr<Model>> Model::load(ModelPlan plan, const ModelSource& fi
   const std::unique_ptr<Prefault> ahead = prefault(m->plan_);  // an error below cancels it
   if (auto ok = m->take_memory(); !ok) return ok.error();
   if (auto ok = m->read_weights(file, progress); !ok) return ok.error();
-  if (ahead) m->prefaulted_ = ahead->finish();
-  if (ahead)
+  if (ahead) {
+    m->prefaulted_ = ahead->finish();
     if (auto ok = check_readable(m->plan_, *m->prefaulted_); !ok) return ok.error();
+  }
   m->steps_ = std::make_unique<Steps>(m->plan_, m->memory_);
   return m;
 }

@@ -13,7 +13,7 @@
 namespace gimbal {
 namespace {
 
-TEST(Kernels, TheBaselineComputesEveryFormat) {
+TEST(Kernels, TheBaselineTakesEveryFormatInAnySize) {
   auto cpu = open_device({"cpu", 0, true, "threads=1"});
   ASSERT_TRUE(cpu) << cpu.error().message;
   test::check_generic_rows(*cpu->device, "cpu.baseline");

@@ -1,5 +1,5 @@
-// Packed weights that are brought into memory while a model is loaded: which of them, what is reported, and
-// files and systems that do not allow it.
+// The report of packed weights that the engine brings into memory while it loads a model, and its fallback
+// when the file is cut meanwhile.
 #include <gtest/gtest.h>
 
 #include "engine/engine.h"

@@ -1,5 +1,5 @@
-// The estimate from dimensions and the plan of a file, beside what the system counts: the memory of this
-// process that is resident and backed by no file.
+// Compares the memory estimate and the plan with the system's count of this process: its resident memory that
+// no file backs.
 #include <gtest/gtest.h>
 #include <malloc.h>
 

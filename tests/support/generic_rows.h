@@ -14,9 +14,9 @@
 
 namespace gimbal::test {
 
-// The rows of one variant ("cpu.baseline", "vulkan.gpu") look up, multiply and multiply by expert every
-// format of tensor/formats.def, in sizes that no fast row is made for: one block and many, one output and
-// many, one row and many.
+// The rows of one variant ("cpu.baseline", "vulkan.gpu") can be chosen for lookups, products and products by
+// expert of every format of tensor/formats.def, in sizes that no fast row is made for: one block and many,
+// one output and many, one row and many. Computes nothing: the conformance suite runs each row.
 inline void check_generic_rows(const Device& device, const std::string& variant) {
   const KernelPreference these_alone{{variant + ".*"}, false, true};
   for (const DType type : kAllDTypes) {

@@ -1,4 +1,4 @@
-// A conversation that moves from model to model while it is told.
+// A text whose session moves from model to model between tokens.
 #pragma once
 #include <gtest/gtest.h>
 

@@ -12,8 +12,8 @@ import sys
 import tempfile
 
 QEMU = "qemu-x86_64"
-# A model of QEMU's, what it has above SSE2, and the variants that compute there. SSE4.2 is no level of its own: the widest step of
-# integers that products need (VPMADDUBSW on 256 bits, with FMA and F16C beside it) came with AVX2 in 2013.
+# QEMU's name of a CPU, its level above SSE2, and the variants that compute there. No variant is for SSE4.2: the instruction that products of
+# integers gain most from (VPMADDUBSW on 256 bits, with FMA and F16C beside it) came with AVX2 in 2013.
 CPUS = {
     "core2duo": ("SSSE3", {"baseline"}),
     "Nehalem": ("SSE4.2", {"baseline"}),
@@ -59,6 +59,8 @@ def main():
             used = {k["kernel"].split(".")[1] for k in json.loads(ran or '{"kernels": []}')["kernels"] if k["runs"]}
             if used != expected:
                 faults.append(f"{cpu} ({level}): kernels of {sorted(used)}; expected {sorted(expected)}")
+            # A prompt of several pages: their checksums use instructions of the processor, too.
+            program(emulated, "run", "-p", "Once upon a time " * 20, "-n", "1", "--greedy", "--prefix-store", os.path.join(home, cpu))
             print(f"{cpu} ({level}): {', '.join(sorted(used))}; {len(models)} models")
     for f in faults:
         print(f"FAILED: {f}")

@@ -1,5 +1,5 @@
 // A Vulkan layer that makes the driver below it look like a discrete GPU of another vendor: vendor, name and
-// type. What a program does with such a device can so be tried on lavapipe. With PRETENDED_BUDGET=BYTES the
+// type. So tests run programs on such a device over lavapipe. With PRETENDED_BUDGET=BYTES the
 // device also has VK_EXT_memory_budget, and that is what other programs leave of each heap. The interface is
 // that of the Vulkan loader's document "LoaderLayerInterface", version 2.
 #include <vulkan/vk_layer.h>

@@ -35,7 +35,7 @@ export function rows(ops: Op[]): Row[] {
   return merged;
 }
 
-// As `gimbal plan` writes it: what is not quantized has nothing to rotate.
+// As `gimbal plan` writes it. Only quantized caches are rotated.
 export const cacheFormat = ({ kv_type, kv_rotation }: Explained) => (/^b?f\d/.test(kv_type) ? kv_type : `${kv_type}, ${kv_rotation.rotated ? '' : 'not '}rotated: ${kv_rotation.reason}`);
 
 export const plainName = (op: Op) => op[0].replace(/^blk\.\d+\./, '');
