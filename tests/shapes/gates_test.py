@@ -4,7 +4,6 @@
 Usage: gates_test.py SOURCE_FOLDER WORK_FOLDER
 """
 import glob
-import importlib.util
 import json
 import os
 import platform
@@ -14,10 +13,8 @@ import subprocess
 import sys
 
 SOURCE, WORK = (os.path.abspath(path) for path in sys.argv[1:3])
-sys.path.insert(0, os.path.join(SOURCE, "scripts"))  # where it finds the module that it shares with others
-spec = importlib.util.spec_from_file_location("combinations", os.path.join(SOURCE, "scripts/check/combinations.py"))
-combinations = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(combinations)
+sys.path.insert(0, os.path.join(SOURCE, "scripts/check"))
+import combinations  # noqa: E402
 
 # arguments, what must be said ([]: it must configure)
 CASES = [
