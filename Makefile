@@ -71,8 +71,9 @@ format: setup-checks  ## lay out every source file with clang-format 14
 check-format: setup-checks  ## fail when `make format` would change a file
 	@$(FORMATTED) | xargs -0r $(CLANG_FORMAT) --dry-run --Werror
 
-check-layers: setup-build  ## fail when an include points up the layers
+check-layers: setup-build  ## fail when an include points up the layers, or a file does not include what it uses
 	@scripts/check/layers.py
+	@scripts/check/includes.py
 
 check-interface: setup-checks  ## fail when include/gimbal lost or changed a declaration without a new minor version
 	@scripts/check/interface.py

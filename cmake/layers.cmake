@@ -47,6 +47,22 @@ function(gimbal_layers)
   endforeach()
 endfunction()
 
+# gimbal_apart(<layer> <names...>): where a layer is compiled as one file, these sources of it are a second one. A program takes both or one
+# from the layer's archive.
+function(gimbal_apart layer)
+  get_target_property(sources gimbal_${layer} SOURCES)
+  set_target_properties(gimbal_${layer} PROPERTIES UNITY_BUILD_MODE GROUP)
+  foreach(source IN LISTS sources)
+    cmake_path(GET source STEM LAST_ONLY name)
+    string(COMPARE EQUAL "${source}" "${CMAKE_SOURCE_DIR}/src/${layer}/${name}.cpp" direct)
+    if(direct AND name IN_LIST ARGN)
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP apart)
+    else()
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP layer)
+    endif()
+  endforeach()
+endfunction()
+
 # gimbal_layer_closure(<out> <name>): all layers below this one, and the single files that it may include.
 function(gimbal_layer_closure out name)
   set(found ${GIMBAL_LAYER_${name}})

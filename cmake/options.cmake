@@ -31,8 +31,11 @@ endif()
 # One section per function, so that the linker can leave out what a program does not use.
 add_compile_options(-ffunction-sections -fdata-sections)
 
-# Most of what a file takes to compile is what it has in common with its neighbours: with CMAKE_UNITY_BUILD a layer is compiled as one
-# file. The sanitizers do so; users' presets do without, so that CI sees a missing include.
+# Most of the time of a compilation goes into headers that a file shares with its neighbours, so a layer is compiled as one file. Debug builds
+# compile file by file: there, one change must compile quickly. `make check-includes` finds what a file uses and does not include.
+if(NOT DEFINED CMAKE_UNITY_BUILD AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+  set(CMAKE_UNITY_BUILD ON)
+endif()
 if(CMAKE_UNITY_BUILD)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 0)  # all of a layer
   # A type of the second file may have members that only this file knows.

@@ -1,6 +1,7 @@
 // Functions of tensors as one program, and operations of Python's own: capsules that the package wraps.
 #include <gimbal/custom_op.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "python/handles.h"

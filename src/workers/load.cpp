@@ -1,5 +1,7 @@
 #include "workers/load.h"
 
+#include <tuple>
+
 #include "base/json_fields.h"
 #include "engine/options.h"
 #include "engine/settings_table.h"

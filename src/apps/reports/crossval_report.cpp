@@ -52,8 +52,9 @@ std::string greedy_text(const GreedyCompared& g) {
 
 }  // namespace
 
-int exit_code(Verdict v) {
-  return v == Verdict::Different ? kFailed : v == Verdict::Unknown ? kBadModel : kDone;
+int exit_code(crossval::Verdict v) {
+  using enum crossval::Verdict;
+  return v == Different ? kFailed : v == Unknown ? kBadModel : kDone;
 }
 
 std::string crossval_text(const CrossvalReport& r, bool layers) {

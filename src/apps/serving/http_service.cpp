@@ -35,10 +35,10 @@ void read_again(http::Server& server, bool has_certificate) {
 }
 
 // Loads the first model, then unloads idle ones, on its own thread.
-class ModelLoading {
+class LoadingThread {
  public:
   // `loaded` is called once, from that thread.
-  ModelLoading(LoadedModels& models, std::function<void(const Result<ServedModelPtr>&)> loaded)
+  LoadingThread(LoadedModels& models, std::function<void(const Result<ServedModelPtr>&)> loaded)
       : thread_([this, &models, loaded = std::move(loaded)] {
           const bool ok = [&] {
             const auto first = models.get(models.list()[0].id);
@@ -48,7 +48,7 @@ class ModelLoading {
           std::unique_lock lock(mutex_);
           while (!ended_.wait_for(lock, std::chrono::seconds(1), [&] { return end_; })) models.tidy();
         }) {}
-  ~ModelLoading() {
+  ~LoadingThread() {
     {
       const std::lock_guard lock(mutex_);
       end_ = true;
@@ -271,7 +271,7 @@ Status HttpService::run(LoadedModels& models, api::Services& services, const Htt
     serving_ = true;
   }
   {
-    ModelLoading loading(models, [&](const Result<ServedModelPtr>& first) {
+    LoadingThread loading(models, [&](const Result<ServedModelPtr>& first) {
       if (!first) {
         const std::lock_guard lock(mutex_);
         failure_ = first.error();
