@@ -2,6 +2,7 @@
 
     pip install .                                        builds with Debian's tools, offline
     pip install . --config-settings=backends=vulkan      with these GPU backends as plugins beside the module
+    --config-settings=GIMBAL_CPU_VARIANTS=common         any option of the build (docs/building.md)
     --config-settings=build-dir=DIR                      builds there, in place of build/wheel
 """
 
@@ -64,6 +65,7 @@ def built(settings):
     names = backends_of(settings)
     folder = os.path.abspath((settings or {}).get("build-dir") or os.path.join(ROOT, "build", "wheel"))
     options = [f"-DGIMBAL_BACKEND_{n.upper()}={'ON' if n in names else 'OFF'}" for n in gpu_backends()]
+    options += [f"-D{key}={value}" for key, value in (settings or {}).items() if key.startswith("GIMBAL_")]
     subprocess.run(["cmake", "-G", "Ninja", "-S", ROOT, "-B", folder, "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF", "-DGIMBAL_PYTHON=ON",
                     f"-DPython3_EXECUTABLE={sys.executable}", *options], check=True, env=environment())
     subprocess.run(["cmake", "--build", folder, "--target", "gimbal_python", "gimbal", *(f"gimbal_plugin_{n}" for n in names)], check=True,

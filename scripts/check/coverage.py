@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails when the tests reach too few lines or branches of discovery, selection and planning.
+"""Fails when the tests reach too few lines or branches of discovery, selection, planning, placing, first use and recovery.
 
 Usage: coverage.py [--least PERCENT] [--each PERCENT] [--branches PERCENT] [--missed] [--no-build]
 
@@ -8,8 +8,8 @@ Usage: coverage.py [--least PERCENT] [--each PERCENT] [--branches PERCENT] [--mi
   --branches PERCENT  of all branches together, but for those that only an exception takes (default: 85)
   --missed            list the lines that no test reaches, or whose branches they do not all take
 
-Builds the tests of src/device, src/discovery and of the memory plan in build/coverage with g++'s --coverage, runs them and reads what gcov
-makes of it (part of g++; no other package). Only those sources are instrumented: see cmake/coverage.cmake.
+Builds the TESTS in build/coverage with g++'s --coverage, runs them and reads what gcov makes of it (part of g++; no other package). Only the
+SOURCES are instrumented: see cmake/coverage.cmake.
 """
 import argparse
 import glob
@@ -22,18 +22,27 @@ ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 BUILD = os.path.join(ROOT, "build", "coverage")
 
 
-def measured_files():
-    return sorted(glob.glob(os.path.join(ROOT, "src/device/*.cpp")) + glob.glob(os.path.join(ROOT, "src/discovery/*.cpp"))) + [os.path.join(ROOT, "src/program/memory.cpp")]
+SOURCES = ["src/device/*.cpp", "src/discovery/*.cpp", "src/program/memory.cpp",  # discovery, selection, planning
+           "src/program/place.cpp", "src/program/partition.cpp", "src/engine/placement.cpp", "src/engine/open_device.cpp", "src/engine/tensor_*.cpp",  # placing
+           "src/engine/verification.cpp", "src/engine/machine_cache.cpp", "src/engine/device_record.cpp", "src/engine/measured.cpp",  # first use
+           "src/engine/reload.cpp", "src/runtime/session.cpp"]  # recovery
+TESTS = ["tests/device/*_test.cpp", "tests/discovery/*_test.cpp", "tests/program/*_test.cpp", "tests/engine/*_test.cpp", "tests/conformance/verification_test.cpp",
+         "tests/runtime/session_test.cpp", "tests/backends/emulator/emulated_layers_test.cpp", "tests/backends/emulator/emulated_experts_test.cpp",
+         "tests/backends/emulator/emulated_fit_test.cpp"]
+
+
+def found(patterns):
+    return sorted(os.path.relpath(path, ROOT) for pattern in patterns for path in glob.glob(os.path.join(ROOT, pattern)))
 
 
 def test_names():
-    files = sorted(glob.glob(os.path.join(ROOT, "tests/device/*_test.cpp")) + glob.glob(os.path.join(ROOT, "tests/discovery/*_test.cpp"))) + [os.path.join(ROOT, "tests/program/memory_test.cpp")]
-    return [os.path.splitext(os.path.basename(f))[0] for f in files]
+    return [os.path.splitext(os.path.basename(path))[0] for path in found(TESTS)]
 
 
 def build():
     together = "ON" if os.environ.get("CI") else "OFF"  # as CI has compiled them before
-    subprocess.run(["cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DGIMBAL_COVERAGE=ON", f"-DGIMBAL_MERGE_TESTS={together}"],
+    subprocess.run(["cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", f"-DGIMBAL_COVERAGE={';'.join(found(SOURCES))}",
+                    f"-DGIMBAL_MERGE_TESTS={together}"],
                    check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["cmake", "--build", BUILD, "--target"] + test_names(), check=True, stdout=subprocess.DEVNULL)
 
@@ -52,18 +61,18 @@ def lines_of(source):
     only a closing brace: what g++ puts there is what an exception passing by would undo, and no statement. A line of a template has the
     branches of each instance together."""
     layer = os.path.basename(os.path.dirname(source))
-    base = os.path.join(BUILD, "CMakeFiles", f"gimbal_{layer}.dir", os.path.relpath(source, ROOT))
+    base = os.path.join(BUILD, "CMakeFiles", f"gimbal_{layer}.dir", source)
     note = base + ".gcno"
     if not os.path.exists(note):
         sys.exit(f"coverage: {note} is missing: was {source} compiled with --coverage?")
     out = subprocess.run(["gcov", "--json-format", "--branch-probabilities", "--stdout", base + ".gcda" if os.path.exists(base + ".gcda") else note],
                          cwd=BUILD, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
-    with open(source, encoding="utf-8") as file:
+    with open(os.path.join(ROOT, source), encoding="utf-8") as file:
         braces = {n for n, text in enumerate(file, 1) if text.strip() in ("}", "};")}
     counts = {}
     for text in out.splitlines():
         for entry in json.loads(text)["files"]:
-            if os.path.realpath(os.path.join(BUILD, entry["file"])) != os.path.realpath(source):
+            if os.path.realpath(os.path.join(BUILD, entry["file"])) != os.path.realpath(os.path.join(ROOT, source)):
                 continue
             for line in entry["lines"]:
                 n = line["line_number"]
@@ -102,7 +111,7 @@ def main():
     run_tests()
     reached = lines = taken = branches = 0
     low = []
-    for source in measured_files():
+    for source in found(SOURCES):
         counts = lines_of(source)
         missed = sorted(n for n, (times, _) in counts.items() if times == 0)
         ways = [times for _, of_line in counts.values() for times in of_line]
@@ -113,9 +122,9 @@ def main():
         branches += len(ways)
         share = 100 * (len(counts) - len(missed)) / len(counts) if counts else 100
         if share < options.each:
-            low.append(os.path.relpath(source, ROOT))
+            low.append(source)
         of_branches = 100 * sum(times > 0 for times in ways) / len(ways) if ways else 100
-        print(f"{share:6.1f} % of {len(counts):4d} lines, {of_branches:6.1f} % of {len(ways):4d} branches  {os.path.relpath(source, ROOT)}"
+        print(f"{share:6.1f} % of {len(counts):4d} lines, {of_branches:6.1f} % of {len(ways):4d} branches  {source}"
               + (f"   not reached: {spans(missed)}" if options.missed and missed else "")
               + (f"   in part: {spans(part)}" if options.missed and part else ""))
     share, of_branches = 100 * reached / lines, 100 * taken / branches

@@ -42,6 +42,25 @@ HEADS = {
 }
 
 
+# An assistant of Gemma 4: e the model's width, w the size of heads in layers with a window. It reads no layers, but attends to the keys of the
+# model's last ones.
+ASSISTANT = {
+    "target": "gemma4", "sizes": dict(d=28, h=4, kv=2, hd=32, w=16, f=36, n=0),
+    "keys": {"block_count": "3", "nextn_predict_layers": "3", "embedding_length_out": "t", "attention.key_length_swa": "w",
+             "attention.value_length_swa": "w", "attention.sliding_window": "9", "attention.sliding_window_pattern": "[1, 0, 1]",
+             "attention.layer_norm_rms_epsilon": "eps", "rope.dimension_count_swa": "w", "rope.freq_base_swa": "5000.0"},
+    "head": "token_embd d v; output_norm d; nextn.pre_projection 2*t d; nextn.post_projection d t; rope_freqs hd//2",
+    "layer": "attn_norm d; attn_q d h*{0}; attn_q_norm {0}; attn_output h*{0} d; post_attention_norm d; ffn_norm d; ffn_gate d f; ffn_up d f; "
+             "ffn_down f d; post_ffw_norm d; layer_output_scale 1",
+    "heads": ["w", "hd", "w"]}
+HEADS["gemma4-assistant"] = ASSISTANT
+
+
+def layers_of(head, sizes):
+    for i, size in enumerate(head.get("heads", [None])):
+        yield from logits.tensors_of(head.get("layer", LAYER).format(size), f"blk.{i}.", sizes, i)
+
+
 def described(keys, tensors):
     return {"metadata": keys, "tensors": [[n, d, *plain_weights.range_of(n, d)] for n, d in tensors]}
 
@@ -56,12 +75,12 @@ def write(path, description, tokens):
 
 def made(name, peer, folder):
     head = HEADS[name]
-    arch = name.split("-")[0]
+    arch = name if head is ASSISTANT else name.split("-")[0]
     of_target, target_keys, target_tensors = logits.contents(head["target"], 0)
-    sizes = {**head["sizes"], "t": of_target["d"], "v": of_target["v"]}
+    sizes = {**head["sizes"], "t": of_target["d"], "v": of_target["v"], "eps": target_keys[f"{head['target']}.attention.layer_norm_rms_epsilon"]}
     keys = {"general.architecture": arch, "general.name": "oracle",
             **{f"{arch}.{key}": eval(value, dict(sizes), {}) for key, value in {**KEYS, **head["keys"]}.items()}}
-    tensors = [*logits.tensors_of(head["head"], "", sizes, 0), *logits.tensors_of(LAYER, "blk.0.", sizes, 0)]
+    tensors = [*logits.tensors_of(head["head"], "", sizes, 0), *layers_of(head, sizes)]
     rng = random.Random(name)
     named = sorted(rng.sample(range(sizes["v"]), sizes["n"]))
     golden = {"reference_engine": f"llama.cpp of node-llama-cpp {install.VERSION}", "target": described(target_keys, target_tensors),
@@ -80,6 +99,8 @@ def made(name, peer, folder):
         raise install.Problem(f"{name}: of no text are the drafts far from the next best ones")
     numbers = array.array("f")
     numbers.frombytes(answer[4:4 + 4 * width])
+    if head is ASSISTANT:
+        golden["gelu_by_table"] = True  # in half precision, as the target's
     if named:
         numbers = array.array("f", [numbers[token] for token in named])
     golden.update(tokens=tokens, logits=base64.b64encode(numbers.tobytes()).decode(), drafts=[token for token, _ in steps],

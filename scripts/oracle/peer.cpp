@@ -253,6 +253,31 @@ void drafted(llama_model* head, llama_model* target, int size, int greedy) {
   llama_free(of_target);
 }
 
+// As drafted(), of an assistant, which attends to the target's keys: each guess is made at the last token's position.
+void assisted(llama_model* head, llama_model* target, int size, int greedy) {
+  llama_context* of_target = exact_context(target, size);
+  llama_context* context = exact_context(head, size, of_target);
+  llama_set_embeddings_nextn(of_target, true, false);
+  llama_set_embeddings_nextn(context, true, true);
+  std::vector<llama_token> tokens = given_tokens();
+  const int rows = int(tokens.size()) - 1, width = llama_model_n_embd(target);
+  decode(of_target, tokens.data(), rows, 0, 0);
+  const float* state = llama_get_embeddings_nextn(of_target) + size_t(rows - 1) * size_t(width);
+  std::vector<float> states(state, state + width);
+  const int vocabulary = llama_vocab_n_tokens(llama_model_get_vocab(head));
+  decode_head(context, &tokens[size_t(rows)], states.data(), width, 1, rows);
+  put(vocabulary);
+  std::fwrite(llama_get_logits_ith(context, -1), sizeof(float), size_t(vocabulary), stdout);
+  for (int i = 0; i < greedy; ++i) {
+    const llama_token best = put_best(llama_get_logits_ith(context, -1), vocabulary);
+    const float* own = llama_get_embeddings_nextn_ith(context, 0);
+    states.assign(own, own + width);
+    decode_head(context, &best, states.data(), width, 1, rows);
+  }
+  llama_free(context);
+  llama_free(of_target);
+}
+
 // The context that a person gets who names its size and the number of threads.
 llama_context* usual_context(llama_model* model, int size, int threads, const char* cache = nullptr) {
   llama_context_params wanted = llama_context_default_params();
@@ -345,7 +370,7 @@ int main(int argc, char** argv) {
   else if (argc == 7 && std::strcmp(argv[2], "drafts") == 0) {
     llama_model* target = llama_model_load_from_file(argv[6], wanted);
     if (target == nullptr) fail(std::string(argv[6]) + " cannot be loaded");
-    drafted(model, target, std::atoi(argv[4]), std::atoi(argv[5]));
+    (llama_model_target_layer_ids_n(model) ? drafted : assisted)(model, target, std::atoi(argv[4]), std::atoi(argv[5]));
     llama_model_free(target);
   } else if (argc == 6 && std::strcmp(argv[2], "judge") == 0) judge(model, std::atoi(argv[4]), std::atoi(argv[5]));
   else if ((argc == 6 || argc == 7) && std::strcmp(argv[2], "losses") == 0)

@@ -102,8 +102,7 @@ Status choose(EngineOptions& options, const ModelFile& drafts_for, const std::st
 std::unique_ptr<Drafter> drafter_of(Drafts& d, bool alone) {
   Model& model = *d.model->model;
   if (model.plan().takes_states) {
-    auto made = d.head ? NextnDrafter::create(model, d.head->tokens, d.head->arch->name)
-                       : NextnDrafter::create(model);
+    auto made = NextnDrafter::create(model, d.head ? &*d.head : nullptr);
     return made ? std::move(*made) : nullptr;
   }
   auto session = Session::create(model);

@@ -15,7 +15,7 @@ namespace arch {
 #define GIMBAL_ARCH(name) extern const ModelArch name;
 #include "model/archs.def"
 #undef GIMBAL_ARCH
-extern const ModelArch eagle3;
+extern const ModelArch eagle3, gemma4_assistant;
 }  // namespace arch
 
 static const ModelArch* const kArchs[] = {
@@ -31,7 +31,9 @@ const ModelArch* find_arch(const std::string& name) {
 }
 
 const ModelArch* find_draft_head(const std::string& name) {
-  return name == arch::eagle3.name ? &arch::eagle3 : nullptr;
+  for (const ModelArch* a : {&arch::eagle3, &arch::gemma4_assistant})
+    if (name == a->name) return a;
+  return nullptr;
 }
 
 const ModelArch* nextn_of(const ModelSource& file) {
@@ -120,6 +122,13 @@ void Recorder::layer(int index, Value x) {
   layer(index);
   for (size_t i = 0; i < options.state_layers.size(); i++)
     if (options.state_layers[i] == index) layer_states_[i] = x;
+}
+void Recorder::result(Value x) {
+  for (size_t i = 0; i < options.state_layers.size(); i++)
+    if (options.state_layers[i] == config.layers) layer_states_[i] = x;
+}
+bool Recorder::asks_for_result() const {
+  return std::ranges::find(options.state_layers, config.layers) != options.state_layers.end();
 }
 void Recorder::no_layer() {
   prefix_.clear();

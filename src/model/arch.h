@@ -31,7 +31,7 @@ struct RecordOptions {
   bool states = false;      // Output::States can be requested
   AdapterSet adapters = 0;  // of the file that rows may use
   // Output::States is the inputs of these layers, one behind the other, for a draft head
-  // (model/draft_head.h).
+  // (model/draft_head.h). The number behind the last layer: the model's result.
   std::vector<int> state_layers{};
 };
 
@@ -60,6 +60,9 @@ class Recorder {
   void layer(int index, const char* stack = "");
   // Of a decoder, with the layer's input x [d, R], which RecordOptions::state_layers may ask for.
   void layer(int index, Value x);
+  // The model's result for all rows, which state_layers may ask for as well.
+  void result(Value x);
+  bool asks_for_result() const;
   void no_layer();
   int current_layer() const { return layer_; }
   bool has(const std::string& name) const;

@@ -42,6 +42,93 @@ Error does_not_fit(const ModelSource& file, const ModelSource& target, const std
           "draft"};
 }
 
+Status fit_eagle(const DraftHead& head, ModelSource& file, const ModelSource& target, const Config& c) {
+  Hyperparameters read(file.metadata(), head.arch->name);
+  const int width = read.count("target_hidden_size");
+  if (read.error()) return *read.error();
+  if (width != c.width)
+    return does_not_fit(file, target,
+                        format("it reads states of {} values, and the model's have {}", width, c.width));
+  for (int layer : head.layers)
+    if (layer >= c.layers)
+      return does_not_fit(file, target,
+                          format("it reads layer {}, and the model's last one is {}", layer, c.layers - 1));
+  for (int32_t token : head.tokens)
+    if (token >= c.vocabulary)
+      return does_not_fit(
+          file, target,
+          format("it guesses token {}, and the model's last one is {}", token, c.vocabulary - 1));
+  for (const char* name : {"output.weight", "token_embd.weight"}) {
+    if (file.tensors().find(name)) continue;
+    const char* there = target.tensors().find(name) ? name : "token_embd.weight";
+    if (!file.borrow(target, there, name))
+      return malformed(file, format("tensor '{}' is missing, and {} has none", name, target.path()));
+  }
+  const auto named = int64_t(head.tokens.size()), logits = file.tensors().find("output.weight")->dim[1];
+  if (named && named != logits)
+    return malformed(file, format("tensor '{}' names {} tokens, but 'output.weight' gives {} logits", kTokens,
+                                  named, logits));
+  if (!named && logits > c.vocabulary)
+    return does_not_fit(file, target,
+                        format("it has {} logits, and the model {} tokens", logits, c.vocabulary));
+  return Done{};
+}
+
+// What must be equal for both to have the same keys.
+constexpr const char* kOfKeys[] = {"attention.key_length",     "attention.key_length_swa",
+                                   "attention.sliding_window", "attention.layer_norm_rms_epsilon",
+                                   "rope.dimension_count",     "rope.dimension_count_swa",
+                                   "rope.freq_base",           "rope.freq_base_swa"};
+
+// The last layers with keys of their own, with a window and without.
+Status find_layers(DraftHead& head, const ModelSource& file, const ModelSource& target, const Config& c) {
+  Hyperparameters read(target.metadata(), c.arch);
+  read.layers(c.layers + c.left_out);
+  int windowed = -1, all = -1;
+  const int own = c.layers - read.count("attention.shared_kv_layers", 0, 0);
+  for (int i = 0; i < own && !read.error(); i++)
+    (read.flag_of("attention.sliding_window_pattern", i) ? windowed : all) = i;
+  const int window = read.count("attention.sliding_window");
+  if (read.error()) return *read.error();
+  if (windowed < 0 || all < 0 || window < 2)
+    return does_not_fit(file, target,
+                        "it attends to layers with a window of at least 2 and to layers without one");
+  head.layers = {windowed, all, c.layers};
+  return Done{};
+}
+
+Status fit_assistant(DraftHead& head, ModelSource& file, const ModelSource& target, const Config& c) {
+  if (c.arch != "gemma4")
+    return does_not_fit(file, target, format("it was made for gemma4, and the model is {}", quoted(c.arch)));
+  Hyperparameters own(file.metadata(), head.arch->name), there(target.metadata(), c.arch);
+  const int width = own.count("embedding_length_out");
+  for (const char* key : kOfKeys)
+    if (const double a = own.number(key, 0), b = there.number(key, 0); a != b && !own.error())
+      return does_not_fit(file, target, format("its {} is {}, and the model's is {}", key, a, b));
+  if (own.error()) return *own.error();
+  if (width != c.width)
+    return does_not_fit(file, target,
+                        format("it reads states of {} values, and the model's have {}", width, c.width));
+  if (auto ok = find_layers(head, file, target, c); !ok) return ok;
+  const auto take = [&](const std::string& name, const std::string& as, bool needed = true) -> Status {
+    if (file.borrow(target, name, as) || !needed) return Done{};
+    return malformed(target, format("tensor '{}' is missing, and the draft head needs it", name));
+  };
+  for (const auto& [layer, as] : {std::pair(head.layers[0], kTargetWindow), {head.layers[1], kTargetAll}})
+    for (const char* name : {"attn_norm.weight", "attn_k.weight", "attn_k_norm.weight", "attn_v.weight"})
+      if (auto ok = take(format("blk.{}.{}", layer, name), std::string(as) + name, name[5] != 'v'); !ok)
+        return ok;
+  if (auto ok = take("token_embd.weight", std::string(kTarget) + "token_embd.weight"); !ok) return ok;
+  if (!file.tensors().find("rope_freqs.weight"))
+    (void)file.borrow(target, "rope_freqs.weight", "rope_freqs.weight");
+  const StoredTensor* table = file.tensors().find("token_embd.weight");
+  if (!table) return malformed(file, "tensor 'token_embd.weight' is missing");
+  if (table->dim[1] > c.vocabulary)
+    return does_not_fit(file, target,
+                        format("it has {} logits, and the model {} tokens", table->dim[1], c.vocabulary));
+  return Done{};
+}
+
 }  // namespace
 
 Result<std::optional<DraftHead>> read_draft_head(const ModelSource& file) {
@@ -49,6 +136,8 @@ Result<std::optional<DraftHead>> read_draft_head(const ModelSource& file) {
   const ModelArch* arch = name ? find_draft_head(std::string(*name)) : nullptr;
   if (!arch) return std::optional<DraftHead>();
   DraftHead head{arch, {}, {}};
+  head.stays = arch->name == std::string_view("gemma4-assistant");
+  if (head.stays) return std::optional(std::move(head));
   const std::string key = std::string(arch->name) + ".target_layers";
   const MetadataArray* layers = file.metadata().array(key);
   const std::vector<int64_t> numbers = layers ? layers->integers() : std::vector<int64_t>();
@@ -66,38 +155,10 @@ Result<std::optional<DraftHead>> read_draft_head(const ModelSource& file) {
   return std::optional(std::move(head));
 }
 
-Status fit_draft_head(const DraftHead& head, ModelSource& file, const ModelSource& target) {
+Status fit_draft_head(DraftHead& head, ModelSource& file, const ModelSource& target) {
   auto c = configure(target);
   if (!c) return c.error();
-  Hyperparameters read(file.metadata(), head.arch->name);
-  const int width = read.count("target_hidden_size");
-  if (read.error()) return *read.error();
-  if (width != c->width)
-    return does_not_fit(file, target,
-                        format("it reads states of {} values, and the model's have {}", width, c->width));
-  for (int layer : head.layers)
-    if (layer >= c->layers)
-      return does_not_fit(file, target,
-                          format("it reads layer {}, and the model's last one is {}", layer, c->layers - 1));
-  for (int32_t token : head.tokens)
-    if (token >= c->vocabulary)
-      return does_not_fit(
-          file, target,
-          format("it guesses token {}, and the model's last one is {}", token, c->vocabulary - 1));
-  for (const char* name : {"output.weight", "token_embd.weight"}) {
-    if (file.tensors().find(name)) continue;
-    const char* there = target.tensors().find(name) ? name : "token_embd.weight";
-    if (!file.borrow(target, there, name))
-      return malformed(file, format("tensor '{}' is missing, and {} has none", name, target.path()));
-  }
-  const auto named = int64_t(head.tokens.size()), logits = file.tensors().find("output.weight")->dim[1];
-  if (named && named != logits)
-    return malformed(file, format("tensor '{}' names {} tokens, but 'output.weight' gives {} logits", kTokens,
-                                  named, logits));
-  if (!named && logits > c->vocabulary)
-    return does_not_fit(file, target,
-                        format("it has {} logits, and the model {} tokens", logits, c->vocabulary));
-  return Done{};
+  return head.stays ? fit_assistant(head, file, target, *c) : fit_eagle(head, file, target, *c);
 }
 
 }  // namespace gimbal

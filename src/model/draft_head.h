@@ -1,6 +1,7 @@
 // Draft heads: small models in files of their own that read the states of another model, their target, and
-// guess its next tokens (runtime/nextn_drafter.h). If a head lacks the table of tokens or the output head, it
-// takes the target's.
+// guess its next tokens (runtime/nextn_drafter.h). EAGLE-3's read the inputs of three layers; one that lacks
+// the table of tokens or the output head takes the target's. Gemma 4's assistants read the target's result
+// and attend to its keys and values.
 #pragma once
 #include <optional>
 #include <string>
@@ -13,17 +14,25 @@ namespace gimbal {
 
 struct DraftHead {
   const ModelArch* arch;
-  std::vector<int> layers;  // of the target, by number from 0: the head reads their inputs
+  // Of the target, by number from 0: the head reads their inputs. The number behind the last one: the result.
+  std::vector<int> layers;
   std::vector<int32_t>
       tokens;  // the token of each logit, of a head with fewer logits; empty: the same number
+  // All guesses of a draft are made from one position, each from the last part of the states: the target's
+  // result, then the head's own one.
+  bool stays = false;
 };
+
+// The names of tensors of the target in the file of a head of Gemma 4.
+inline constexpr const char *kTarget = "target.", *kTargetWindow = "target.window.",
+                            *kTargetAll = "target.all.";
 
 // nullopt: the file is no draft head. Errors: Malformed keys or tensors.
 Result<std::optional<DraftHead>> read_draft_head(const ModelSource& file);
 
-// Checks that the head reads such a model, and adds to `file` the tensors that the head takes from it.
-// Errors: Usage for a model of another width, with fewer layers, or with fewer tokens than the head names;
-// Malformed when a tensor is in neither file.
-Status fit_draft_head(const DraftHead&, ModelSource& file, const ModelSource& target);
+// Checks that the head reads such a model, and adds to `file` the tensors that the head takes from it. Sets
+// the layers of a head that does not name them. Errors: Usage for a model of another architecture or width,
+// with fewer layers, or with fewer tokens than the head names; Malformed when a tensor is in neither file.
+Status fit_draft_head(DraftHead&, ModelSource& file, const ModelSource& target);
 
 }  // namespace gimbal

@@ -168,7 +168,7 @@ Result<RopeAngles> RopeAngles::create(const ModelSource& file, const std::string
   auto axes = read_sections(file.metadata(), arch, divisors.size(), settings.sections);
   if (!axes) return axes.error();
   RopeAngles r;
-  r.axes_ = std::move(*axes);
+  r.axes_ = std::move(*axes), r.ahead_ = settings.ahead;
   r.magnitude_ = settings.magnitude > 0 ? settings.magnitude : scaling->magnitude;
   for (int i = 0; i < rotated / 2; i++) {
     if (!(divisors[size_t(i)] > 0))
@@ -192,12 +192,13 @@ Result<RopeAngles> RopeAngles::create(const ModelSource& file, const std::string
 }
 
 void RopeAngles::fill(int64_t position, float* out) const {
-  for (double f : frequencies_) fill_pair(double(position) * f, out), out += 2;
+  for (double f : frequencies_) fill_pair(double(position + ahead_) * f, out), out += 2;
 }
 
 void RopeAngles::fill(const RopePosition& place, float* out) const {
   for (size_t i = 0; i < frequencies_.size(); i++, out += 2)
-    fill_pair(double(place.*(in_sections() ? axes_[i] : &RopePosition::time)) * frequencies_[i], out);
+    fill_pair(double(place.*(in_sections() ? axes_[i] : &RopePosition::time) + ahead_) * frequencies_[i],
+              out);
 }
 
 void RopeAngles::fill_pair(double angle, float* out) const {

@@ -26,6 +26,7 @@ struct RopeSettings {
   double beta_fast = 32;  // YaRN's, where the file does not say it
   int divisors = 0;       // values of rope_freqs.weight: the first are these pairs'; 0: as many as pairs
   RopeSections sections = RopeSections::Blocks;
+  int ahead = 0;  // added to every position
 };
 
 class RopeAngles {
@@ -56,6 +57,7 @@ class RopeAngles {
   std::vector<double> frequencies_;
   std::vector<int32_t RopePosition::*> axes_;  // by pair; empty: no sections
   double magnitude_ = 1;                       // of every (cos, sin): YaRN scales the attention by it
+  int ahead_ = 0;
 };
 
 }  // namespace gimbal

@@ -4,22 +4,21 @@
 
 namespace gimbal {
 
-Result<std::unique_ptr<NextnDrafter>> NextnDrafter::create(Model& model, std::vector<int32_t> tokens,
-                                                           std::string name) {
+Result<std::unique_ptr<NextnDrafter>> NextnDrafter::create(Model& model, const DraftHead* head) {
   auto sequence = model.new_sequence();
   if (!sequence) return sequence.error();
-  return std::unique_ptr<NextnDrafter>(
-      new NextnDrafter(model, std::move(*sequence), std::move(tokens), std::move(name)));
+  return std::unique_ptr<NextnDrafter>(new NextnDrafter(model, std::move(*sequence), head));
 }
 
-NextnDrafter::NextnDrafter(Model& model, std::unique_ptr<Sequence> sequence, std::vector<int32_t> tokens,
-                           std::string name)
+NextnDrafter::NextnDrafter(Model& model, std::unique_ptr<Sequence> sequence, const DraftHead* head)
     : model_(model),
       sequence_(std::move(sequence)),
-      tokens_(std::move(tokens)),
-      name_(std::move(name)),
+      tokens_(head ? head->tokens : std::vector<int32_t>()),
+      name_(head ? head->arch->name : "mtp"),
+      stays_(head && head->stays),
       width_(size_t(model.plan().takes_states)) {
   states_.resize(size_t(model.plan().options.batch) * width_);
+  if (stays_) row_.resize(width_);
   batch_.rows.reserve(size_t(model.plan().options.batch));
 }
 
@@ -92,6 +91,17 @@ int32_t NextnDrafter::likeliest(const StepOutput& out) const {
   return tokens_.empty() ? int32_t(best) : tokens_[best];
 }
 
+Result<StepOutput> NextnDrafter::again(std::span<const int32_t> guess, const StepOutput& before, int last) {
+  const size_t rows = before.states().size() / size_t(model_.plan().width(Output::States));
+  const std::span<const float> own = before.state(rows - 1);
+  if (!stays_) return step(guess.last(1), own.data(), true, true);
+  const float* target = &states_[size_t(last - first_) * width_];
+  std::copy(target, target + width_ - own.size(), row_.begin());
+  std::copy(own.begin(), own.end(), row_.end() - std::ptrdiff_t(own.size()));
+  sequence_->truncate(last - begin_);
+  return step(guess.last(1), row_.data(), false, true);
+}
+
 Result<std::vector<int32_t>> NextnDrafter::propose(std::span<const int32_t> text, int n) {
   std::vector<int32_t> guess;
   if (failed_) return *failed_;
@@ -104,11 +114,15 @@ Result<std::vector<int32_t>> NextnDrafter::propose(std::span<const int32_t> text
   while (out) {
     guess.push_back(likeliest(*out));
     if (int(guess.size()) == n) break;
-    const size_t rows = out->states().size() / size_t(model_.plan().width(Output::States));
-    out = step(std::span(guess).last(1), out->state(rows - 1).data(), true, true);
+    out = again(guess, *out, last);
   }
   if (!out) return out.error();
   sequence_->truncate(last + 1 - begin_);  // guesses were made from guessed states
+  if (stays_ && guess.size() > 1) {        // the last position's row had a guess in place of its token
+    sequence_->truncate(last - begin_);
+    if (auto row = step(text.last(1), &states_[size_t(last - first_) * width_], false, false); !row)
+      return row.error();
+  }
   return guess;
 }
 

@@ -5,6 +5,7 @@
 Usage: package_test.py BUILD_FOLDER WORK_FOLDER BACKEND...      exit code 77: no dpkg here
 """
 import glob
+import json
 import os
 import shutil
 import subprocess
@@ -54,6 +55,16 @@ def use(program, home, backends, where):
               f"{where}: the plugin {name} is {'not ' if name in backends else ''}found")
 
 
+def use_devices(program, home, backends):
+    """Each installed plugin that has a device here computes on it, and the text is the CPU's."""
+    said = json.loads(run(program, "backends", "--json", env=environment(home))[1])
+    ran = [one["backend"] for one in said["backends"] if one["backend"] in backends and one["available"]]
+    for name in ran:
+        out = must(program, "run", "-p", "Once upon a time", "-n", "10", "--greedy", "--quiet", "--strict", "--backend", name, env=environment(home))
+        check(out.startswith(", there was a little girl"), f"deb, on {name}: the program says {out!r}")
+    print("installed plugins that computed on a device: " + (", ".join(ran) or "none"))
+
+
 def tarball(folder, work, backends):
     files = glob.glob(os.path.join(folder, "*.tar.gz"))
     check(len(files) == 1, f"one tar.gz, not {files}")
@@ -98,6 +109,7 @@ def debs(folder, work, backends):
     with open(unit, encoding="utf-8") as file:
         check("ExecStart=/usr/bin/gimbal serve" in file.read(), "the unit starts another program")
     use(os.path.join(root, "usr/bin/gimbal"), os.path.join(work, "home"), backends, "deb")
+    use_devices(os.path.join(root, "usr/bin/gimbal"), os.path.join(work, "home"), backends)
 
     must(*dpkg, "--remove", *sorted(names, reverse=True))
     must(*dpkg, "--purge", *sorted(names, reverse=True))

@@ -105,11 +105,14 @@ TEST(PublicLibrary, APlacementOffersTheLayersThatFit) {
   EXPECT_TRUE((*whole)[0].embedding && (*whole)[0].head);
   EXPECT_NE((*whole)[0].why, "");
 
-  // Room for twenty layers and the output head, to the byte, and a byte less.
-  ModelShape there = s;
-  there.tied_output = true, there.layers = 20;  // one table
-  const uint64_t twenty = estimate_memory(there)->total_bytes();
-  for (const auto& [free, layers] : {std::pair(twenty, 20), std::pair(twenty - 1, 19)}) {
+  // Room for all or twenty layers and the output head, to the byte, and a byte less.
+  const auto bytes_of = [&](int layers) {
+    ModelShape there = s;
+    there.tied_output = true, there.layers = layers;  // one table
+    return estimate_memory(there)->total_bytes();
+  };
+  for (const auto& [free, layers] : {std::pair(bytes_of(32), 32), std::pair(bytes_of(32) - 1, 31),
+                                     std::pair(bytes_of(20), 20), std::pair(bytes_of(20) - 1, 19)}) {
     auto part = with_free(std::to_string(free), s);
     ASSERT_TRUE(part) << part.error().message;
     ASSERT_EQ(part->size(), 2u);

@@ -78,6 +78,21 @@ class Wheel(unittest.TestCase):
         self.assertEqual(os.path.basename(wheel), os.path.basename(self.wheel_of(TOP)))
         self.install(wheel)
 
+    def test_options_of_the_build_pass_to_the_wheel(self):
+        build = os.path.join(TOP, "build", "wheel-options")  # build/wheel keeps its own options
+        settings = [f"--config-settings={s}" for s in ("backends=opencl", "GIMBAL_CPU_VARIANTS=common", f"build-dir={build}")]
+        wheel = self.wheel_of(TOP, *settings)
+        with zipfile.ZipFile(wheel) as files:
+            self.assertEqual([n for n in files.namelist() if "backend" in n], ["gimbal/libgimbal-backend-opencl.so"])
+        self.install(wheel)
+        plugins = "import gimbal as gb; print([b['name'] for b in gb.backends() if 'no plugin' not in str(b)])"
+        self.assertEqual(run(self.python, "-c", plugins, cwd=self.folder.name), "['cpu', 'opencl']\n")
+        kernels = run(os.path.join(os.path.dirname(self.python), "gimbal"), "kernels", "--json", cwd=self.folder.name)
+        self.assertIn("avx2", kernels)
+        self.assertNotIn("avx512", kernels)
+        with self.assertRaisesRegex(AssertionError, "no option GIMBAL_CPU_VARIANT"):
+            self.wheel_of(TOP, settings[0], "--config-settings=GIMBAL_CPU_VARIANT=common", settings[2])
+
     def test_an_unknown_backend_is_refused(self):
         with self.assertRaisesRegex(AssertionError, "there is no backend cudda; there are cuda, rocm"):
             self.wheel_of(TOP, "--config-settings=backends=cudda")

@@ -64,7 +64,7 @@ struct Pair {
     of_head.arch = head.arch, of_head.sequences = 2;
     o.drafts = 7, o.state_layers = head.layers;
     model = load_on(*device, target, o), drafts = load_on(*device, file, of_head);
-    if (drafts) drafter = *NextnDrafter::create(*drafts, head.tokens, head.arch->name);
+    if (drafts) drafter = *NextnDrafter::create(*drafts, &head);
   }
   ModelSource target, file;
   std::unique_ptr<Device> device;
@@ -113,14 +113,14 @@ TEST(DraftHeads, GuessAsLlamaCppDoes) {
     double largest = 0;
     for (size_t i = 0; i < want.size(); i++) largest = std::max(largest, std::fabs(double(got[i]) - want[i]));
     std::printf("%-16s largest difference %.1e\n", name.c_str(), largest);
-    EXPECT_LE(largest, 1e-4);
+    EXPECT_LE(largest, g.contains("gelu_by_table") ? 3e-2 : 1e-4);
     auto session = *Session::create(*p.model);
     session->watch(p.drafter.get());
     ASSERT_TRUE(session->advance(std::span(tokens).first(tokens.size() - 1), Session::Wanted::None, {}));
     auto guess = p.drafter->propose(tokens, int(guesses.size()));
     ASSERT_TRUE(guess) << guess.error().message;
     EXPECT_EQ(*guess, guesses);
-    EXPECT_EQ(p.drafter->name(), "eagle3");
+    EXPECT_EQ(p.drafter->name(), g["head"]["metadata"]["general.architecture"]);
   }
 }
 

@@ -134,11 +134,13 @@ Failure Memory::allocate(uint64_t bytes, GpuBuffer** out) {
   return f;
 }
 
+// By the device, even where the host could do it: so the trial of a device (discovery/examine.cpp) uses its
+// queue.
 Failure Memory::clear(GpuBuffer& b) {
-  if (b.mapped) return memset(b.mapped, 0, b.bytes), Failure();
   Piece* p = nullptr;
   if (Failure f = next_piece(&p)) return f;
   gpu_.vk().vkCmdFillBuffer(p->commands, b.handle, 0, VK_WHOLE_SIZE, 0);
+  if (b.mapped) gpu_.barrier(p->commands, kTransfer, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
   return finish(*p);
 }
 
@@ -157,8 +159,6 @@ void Memory::drop(GpuBuffer& b) {
 }
 
 Failure Memory::next_piece(Piece** out) {
-  if (!ring_.mapped)
-    if (Failure f = make(kPieces * kPieceBytes, true, &ring_)) return drop(ring_), f;
   Piece& p = pieces_[next_];
   if (!p.commands) {
     if (Failure f = gpu_.make_commands(&p.commands)) return f;
@@ -171,6 +171,12 @@ Failure Memory::next_piece(Piece** out) {
                VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
   *out = &p;
   return {};
+}
+
+Failure Memory::next_piece_of_ring(Piece** out) {
+  if (!ring_.mapped)
+    if (Failure f = make(kPieces * kPieceBytes, true, &ring_)) return drop(ring_), f;
+  return next_piece(out);
 }
 
 Failure Memory::finish(Piece& p) {
@@ -190,7 +196,7 @@ Failure Memory::write(GpuBuffer& b, uint64_t offset, const void* data, uint64_t 
   }
   for (uint64_t done = 0; done < bytes; done += kPieceBytes) {
     Piece* p = nullptr;
-    if (Failure f = next_piece(&p)) return f;
+    if (Failure f = next_piece_of_ring(&p)) return f;
     const VkBufferCopy copy = {p->offset, offset + done, std::min(kPieceBytes, bytes - done)};
     memcpy(ring_.mapped + p->offset, static_cast<const uint8_t*>(data) + done, copy.size);
     gpu_.vk().vkCmdCopyBuffer(p->commands, ring_.handle, b.handle, 1, &copy);
@@ -207,7 +213,7 @@ Failure Memory::read(GpuBuffer& b, uint64_t offset, void* data, uint64_t bytes) 
   }
   for (uint64_t done = 0; done < bytes; done += kPieceBytes) {
     Piece* p = nullptr;
-    if (Failure f = next_piece(&p)) return f;
+    if (Failure f = next_piece_of_ring(&p)) return f;
     const VkBufferCopy copy = {offset + done, p->offset, std::min(kPieceBytes, bytes - done)};
     gpu_.vk().vkCmdCopyBuffer(p->commands, b.handle, ring_.handle, 1, &copy);
     gpu_.barrier(p->commands, kTransfer, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);

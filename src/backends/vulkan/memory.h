@@ -45,8 +45,9 @@ class Memory {
   Failure make(uint64_t bytes, bool for_host, GpuBuffer* out);
   void drop(GpuBuffer&);
   Failure clear(GpuBuffer&);
-  Failure next_piece(Piece** out);  // begins its commands, after all submitted work
-  Failure finish(Piece&);           // submits it
+  Failure next_piece(Piece** out);          // begins its commands, after all submitted work
+  Failure next_piece_of_ring(Piece** out);  // the same, with its bytes
+  Failure finish(Piece&);                   // submits it
 
   Gpu& gpu_;
   const VkPhysicalDeviceMemoryProperties types_;

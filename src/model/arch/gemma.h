@@ -16,4 +16,13 @@ Value of_layer_input(Recorder&, Value input, Value x);
 Value sharing_attention(Recorder&, const Attention&, Value angles, std::optional<Remembered>& last, bool own,
                         Value x);
 
+// The differences between Gemma 4's layers with a window and without one. `ahead`: added to the positions
+// that the angles turn by.
+struct Gemma4Kind {
+  int head_dim, window;
+  Value angles;
+  std::optional<Value> seen{};  // where rows of a picture see each other
+};
+Gemma4Kind gemma4_kind(Recorder&, bool windowed, int ahead = 0);
+
 }  // namespace gimbal::arch

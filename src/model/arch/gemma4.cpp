@@ -7,18 +7,14 @@
 #include "model/arch/gemma.h"
 
 namespace gimbal::arch {
-namespace {
 
-// The differences between layers with a window and without one.
-struct Gemma4Kind {
-  int head_dim, window;
-  Value angles;
-  std::optional<Value> seen{};  // where rows of a picture see each other
-};
-
-Gemma4Kind kind_of(Recorder& m, bool windowed) {
+Gemma4Kind gemma4_kind(Recorder& m, bool windowed, int ahead) {
   Hyperparameters& h = m.hyper;
-  if (!windowed) return {m.config.head_dim, 0, rope_table(m)};
+  const char* behind = ahead ? " of the next position" : "";
+  if (!windowed)
+    return {m.config.head_dim, 0,
+            m.rope({.rotated = m.config.rotated, .base = m.config.rope_base, .ahead = ahead},
+                   std::string("rope") + behind)};
   Gemma4Kind k{h.count("attention.key_length_swa"), window_size(m), {}};
   const int rotated = h.count("rope.dimension_count_swa", k.head_dim);
   if (rotated > k.head_dim || h.count("attention.value_length_swa", k.head_dim) != k.head_dim ||
@@ -28,11 +24,14 @@ Gemma4Kind kind_of(Recorder& m, bool windowed) {
   k.angles = m.rope({.rotated = rotated,
                      .base = h.number("rope.freq_base_swa", 10000, 0),
                      .scaled = false,
-                     .divided = false},
-                    "rope of windows");
+                     .divided = false,
+                     .ahead = ahead},
+                    std::string("rope of windows") + behind);
   if (m.options.embeddings) k.seen = m.seen_in_pictures(k.window - 1);
   return k;
 }
+
+namespace {
 
 Attention attention_of(Recorder& m, const Gemma4Kind& kind, int layer) {
   const int heads = m.hyper.count_of("attention.head_count", layer, {}, 1),
@@ -68,7 +67,7 @@ std::optional<Experts> experts_of(Recorder& m) {
 
 void record_gemma4(Recorder& m) {
   ProgramBuilder& p = m.p;
-  const Gemma4Kind local = kind_of(m, true), global = kind_of(m, false);
+  const Gemma4Kind local = gemma4_kind(m, true), global = gemma4_kind(m, false);
   const std::optional<Experts> experts = experts_of(m);
   const int width = m.hyper.count("embedding_length_per_layer_input", 0, 0),
             shared = m.hyper.count("attention.shared_kv_layers", 0, 0);
@@ -89,8 +88,12 @@ void record_gemma4(Recorder& m) {
     if (inputs) x = p.add(x, of_layer_input(m, p.slice(*inputs, i * width, width), x));
     if (auto scale = m.optional_number("layer_output_scale.weight")) x = p.scale(x, *scale);
   }
-  logits(m, rms_norm(m, "output_norm", wanted(m, x)), 1,
-         float(m.hyper.number("final_logit_softcapping", 30, 0)));
+  const float cap = float(m.hyper.number("final_logit_softcapping", 30, 0));
+  if (!m.asks_for_result()) return logits(m, rms_norm(m, "output_norm", wanted(m, x)), 1, cap);
+  m.no_layer();
+  const Value result = rms_norm(m, "output_norm", x);
+  m.result(result);
+  logits(m, wanted(m, result), 1, cap);
 }
 
 }  // namespace

@@ -260,6 +260,20 @@ TEST_F(MetalRuntime, RefusesMemoryThatIsNotThere) {
   runtime->release(b);
 }
 
+// Also where the host reaches the memory: who gets a buffer has seen the queue work.
+TEST_F(MetalRuntime, ClearsMemoryByItsQueue) {
+  for (bool unified : {true, false}) {
+    pretended_metal() = {};
+    pretended_metal().unified = unified;
+    auto runtime = opened();
+    ASSERT_TRUE(runtime);
+    pretended_metal().fail_at = 0, pretended_metal().fail_code = 1;
+    gpu::Buffer* b = nullptr;
+    EXPECT_EQ(runtime->allocate(256, &b).code, Failure::DeviceLost) << unified;
+    EXPECT_EQ(b, nullptr);
+  }
+}
+
 // What commands end with. Only a lack of memory leaves a device that goes on.
 TEST_F(MetalRuntime, TellsWhatBecameOfCommands) {
   struct Case {

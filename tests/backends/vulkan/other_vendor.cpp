@@ -1,6 +1,7 @@
 // A Vulkan layer that makes the driver below it look like a discrete GPU of another vendor: vendor, name and
 // type. So tests run programs on such a device over lavapipe. With PRETENDED_BUDGET=BYTES the
-// device also has VK_EXT_memory_budget, and that is what other programs leave of each heap. The interface is
+// device also has VK_EXT_memory_budget, and that is what other programs leave of each heap. With
+// PRETENDED_INTEGRATED it shares the host's memory; with PRETENDED_LOSS its queue fails. The interface is
 // that of the Vulkan loader's document "LoaderLayerInterface", version 2.
 #include <vulkan/vk_layer.h>
 #include <vulkan/vulkan.h>
@@ -34,7 +35,9 @@ Below below(const void* dispatchable) {
 }
 
 void disguise(VkPhysicalDeviceProperties& p) {
-  p.vendorID = 0x1002, p.deviceID = 0x744c, p.deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+  p.vendorID = 0x1002, p.deviceID = 0x744c;
+  p.deviceType = std::getenv("PRETENDED_INTEGRATED") ? VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU
+                                                     : VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
   std::strcpy(p.deviceName, "Pretended Radeon");
 }
 
@@ -98,8 +101,14 @@ VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice d, const VkDeviceC
   return made;
 }
 
+VKAPI_ATTR VkResult VKAPI_CALL lost(VkQueue, uint32_t, const VkSubmitInfo*, VkFence) {
+  return VK_ERROR_DEVICE_LOST;
+}
+
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_address(VkDevice device, const char* name) {
   if (!std::strcmp(name, "vkGetDeviceProcAddr")) return reinterpret_cast<PFN_vkVoidFunction>(device_address);
+  if (!std::strcmp(name, "vkQueueSubmit") && std::getenv("PRETENDED_LOSS"))
+    return reinterpret_cast<PFN_vkVoidFunction>(lost);
   const std::lock_guard lock(mutex);
   return below_device.at(key(device))(device, name);
 }

@@ -80,6 +80,25 @@ TEST(VulkanProgram, TakesTheDiscreteGpuOfAnotherVendorByItself) {
   expect_the_story(j);
 }
 
+// A device that opens and whose queue fails is refused before the choice, also where no upload needs the
+// queue.
+TEST(VulkanProgram, RefusesADeviceWhoseQueueFails) {
+  for (bool integrated : {false, true}) {
+    Environment e = with_other_vendor();
+    if (integrated) e["PRETENDED_INTEGRATED"] = "1";
+    EXPECT_EQ(backend_of(json_of(gimbal_with({"backends", "--json"}, e)), "vulkan")["available"], true);
+    e["PRETENDED_LOSS"] = "1";
+    const Json listed = backend_of(json_of(gimbal_with({"backends", "--json"}, e)), "vulkan");
+    EXPECT_EQ(listed["available"], false);
+    EXPECT_EQ(listed["code"], "device-lost");
+    EXPECT_SAYS(listed["reason"].get<std::string>(), "the trial of its queue failed");
+    const Ran soft = gimbal_with(with(short_story(), {"--backend", "vulkan", "--json"}), e);
+    EXPECT_EQ(json_of(soft)["device"], "cpu:0");
+    EXPECT_SAYS(soft.err, "the trial of its queue failed");
+    EXPECT_EQ(gimbal_with(with(short_story(), {"--backend", "vulkan", "--strict"}), e).code, 4);
+  }
+}
+
 // Other programs leave less memory than the model takes: as many layers as the driver's budget allows.
 TEST(VulkanProgram, HasTheLayersThatTheBudgetOfItsDriverAllows) {
   const Json planned =
