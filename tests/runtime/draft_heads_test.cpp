@@ -124,6 +124,35 @@ TEST(DraftHeads, GuessAsLlamaCppDoes) {
   }
 }
 
+// The guesses behind a text, by a drafter that has guessed before at the positions `asked`, or has not.
+Text guesses(const Json& g, const Text& text, const std::vector<size_t>& asked) {
+  Pair p(g, 64, DType::F32);
+  auto session = *Session::create(*p.model);
+  session->watch(p.drafter.get());
+  size_t done = 0;
+  for (size_t at : asked) {
+    EXPECT_TRUE(session->advance(std::span(text).subspan(done, at - 1 - done), Session::Wanted::None, {}));
+    done = at - 1;
+    EXPECT_TRUE(p.drafter->propose(std::span(text).first(at), 5));
+  }
+  EXPECT_TRUE(
+      session->advance(std::span(text).subspan(done, text.size() - 1 - done), Session::Wanted::None, {}));
+  auto guess = p.drafter->propose(text, 5);
+  EXPECT_TRUE(guess) << guess.error().message;
+  return guess ? *guess : Text();
+}
+
+// A guess is computed in rows that the next text must not find.
+TEST(DraftHeads, GuessesLeaveNothingBehind) {
+  for (const std::string& name : heads()) {
+    SCOPED_TRACE(name);
+    const Json g = golden(name);
+    const Text text = g["tokens"], plain = guesses(g, text, {});
+    EXPECT_EQ(plain.size(), 5u);
+    EXPECT_EQ(guesses(g, text, {10, 11, 13, 20, 23}), plain);
+  }
+}
+
 Text tell(Session& session, const Text& prompt, const SamplerSettings& sampler, int n, Drafting* drafting) {
   GenerateSettings s;
   s.sampler = sampler, s.max_tokens = n, s.drafting = drafting;
@@ -195,6 +224,21 @@ TEST(DraftHeads, WhatDoesNotFitIsRefused) {
   wrong.pop_back();
   says(own, wrong, "199 tokens, but 'output.weight' gives 200 logits");
   says(borrowing, named, "names 200 tokens, but 'output.weight' gives 512 logits");
+  const Json assistant = golden("gemma4-assistant");
+  const ModelSource gemma = target_of(assistant);
+  EXPECT_EQ(refused(head_of(assistant), gemma), "");
+  EXPECT_NE(refused(head_of(assistant), target).find("made for gemma4, and the model is 'llama'"),
+            std::string::npos)
+      << refused(head_of(assistant), target);
+  for (const auto& [key, value, why] :
+       {std::tuple("embedding_length_out", 60, "states of 60 values"),
+        {"attention.sliding_window", 8, "sliding_window is 8, and the model's is 9"},
+        {"rope.freq_base_swa", 9, "rope.freq_base_swa is 9"}}) {
+    Json changed = assistant;
+    changed["head"]["metadata"][std::string("gemma4-assistant.") + key] = value;
+    const std::string said = refused(head_of(changed), gemma);
+    EXPECT_NE(said.find(why), std::string::npos) << said;
+  }
   // Alone it is no model.
   const auto alone = configure(head);
   ASSERT_FALSE(alone);
