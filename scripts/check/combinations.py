@@ -4,8 +4,8 @@ builds some.
 
 Usage: combinations.py [--build WHICH] [--list] [--folder FOLDER] [--jobs N]
 
-  --build WHICH   none, singles, pairs (cpu with each GPU backend, and some pairs of these), all (singles, pairs, and all
-                  backends together) (default: none)
+  --build WHICH   none, singles, pairs (singles, cpu with each GPU backend, and some pairs of these), all (and all backends
+                  together) (default: none)
   --configure WHICH   all (every non-empty set), singles, none (default: all)
   --list          say which sets there are, and stop
   --page WHAT     check docs/combinations.md, the table of all sets, or write it (update), and stop
@@ -14,11 +14,12 @@ Usage: combinations.py [--build WHICH] [--list] [--folder FOLDER] [--jobs N]
 
 Each set is configured in a folder of its own, with warnings as errors. Only what CMake finds out about the machine (compilers,
 Python, threads) is found out once and copied. Of every set: the compile commands name a file of each backend that is on, and none of one that is off.
-Of what was built, it prints the sizes of stripped files. `gimbal` with its plugins must be smaller for each backend alone than for all together, and the
-logits of a text must be the same bits on each backend. CUDA and ROCm use the drivers that the tests of the preset `gpu` pretend.
+Of what was built, it prints the sizes of stripped files. `gimbal` with its plugins must be smaller for each backend alone than for all together, the
+logits of a text must be the same bits on each backend, and the CPU's kernels the same machine code in each program. CUDA and ROCm use the drivers that the tests of the preset `gpu` pretend.
 """
 import argparse
 import concurrent.futures
+import glob
 import hashlib
 import itertools
 import json
@@ -138,6 +139,15 @@ def built(name, folder, jobs):
     return time.monotonic() - begin, f"cannot be built:\n{done.stdout[-4000:]}" if done.returncode else None
 
 
+def kernels(folder):
+    """{object file of the CPU's kernels: its SHA-256}: equal code is equally fast."""
+    found = {}
+    for path in glob.glob(os.path.join(folder, "src/backends/cpu/CMakeFiles/cpu_kernels_*.dir/**/*.o"), recursive=True):
+        with open(path, "rb") as file:
+            found[os.path.relpath(path, folder)] = hashlib.sha256(file.read()).hexdigest()
+    return found
+
+
 def logits(program, backend):
     """(SHA-256 of a story's logits on a backend or None, why it was not tried or None, what is wrong or None)"""
     fakes, rig = (os.path.join(ROOT, "build", name) for name in ("gpu/tests/fake_drivers", "webgpu-rig"))
@@ -157,12 +167,12 @@ def logits(program, backend):
 def page(names):
     """docs/combinations.md: what CI does with each set (make check-combinations)."""
     gpus = [name for name in names if name != "cpu"]
-    single = {(name,) for name in names}
+    built_here = {(name,) for name in names} | {tuple(sorted(pair, key=names.index)) for pair in chosen_pairs(names)}
 
     def cell(chosen):
         if not chosen:
             return "refused"
-        return "configured, built" if chosen in single else "configured"
+        return "configured, built" if chosen in built_here else "configured"
 
     rows = [("none", (), ("cpu",))]
     rows += [(", ".join(set_), set_, ("cpu", *set_)) for set_ in subsets(gpus)]
@@ -171,9 +181,10 @@ def page(names):
 
 What CI does with each of the {2 ** len(names) - 1} sets of backends (`make check-combinations`). "Configured": the set configures with warnings as
 errors, and the compile commands name files of its backends and of no other. "Built": compiled, linked and compared in size. The
-preset `gpu` builds all of them together, with all tests. Each single program computes the logits of a text, which must be the same bits by all (Metal
-has no device here; the drivers of CUDA and ROCm are those that the tests pretend).
-`BUILD=pairs make check-combinations` also builds {len(chosen_pairs(names))} pairs: cpu with each other backend, and {", ".join("+".join(p) for p in PAIRS)}.
+preset `gpu` builds all of them together, with all tests. Each program that is built computes the logits of a text on its backends, which must be the
+same bits by all (Metal has no device here; the drivers of CUDA and ROCm are those that the tests pretend). The CPU's kernels must be the same machine code
+in all of them: no combination is slower than another.
+Built are single ones and {len(chosen_pairs(names))} pairs: cpu with each other backend, and {", ".join("+".join(p) for p in PAIRS)}.
 
 `scripts/check/combinations.py --page update` writes this page, and `check_combinations_page` compares it.
 
@@ -212,7 +223,7 @@ def main():
     if wanted.page:
         return check_page(names, wanted.page == "update")
     singles = [(name,) for name in names]
-    to_build = {"none": [], "singles": singles, "pairs": chosen_pairs(names),
+    to_build = {"none": [], "singles": singles, "pairs": singles + chosen_pairs(names),
                 "all": singles + chosen_pairs(names) + [tuple(names)]}[wanted.build]
     to_configure = {"none": [], "singles": singles, "all": subsets(names)}[wanted.configure]
     to_configure += [chosen for chosen in to_build if chosen not in to_configure]
@@ -238,7 +249,7 @@ def main():
     print(f"check-combinations: {len(results)} sets of {len(names)} backends configured in {time.monotonic() - begin:.0f} s "
           f"(the longest: {longest[1]}, {longest[0]:.1f} s), {len(wrong)} wrong", flush=True)
 
-    rows, shape_bytes, bits = [], {}, {}
+    rows, shape_bytes, bits, code = [], {}, {}, {}
     for chosen in to_build if not wrong else []:
         name = "+".join(chosen)
         seconds, why = built(name, wanted.folder, wanted.jobs)
@@ -254,6 +265,8 @@ def main():
                 print(f"check-combinations: {name}: no logits on {backend}: {untried}", flush=True)
             if why:
                 wrong.append(f"{name} {why}")
+        if "cpu" in chosen:
+            code[name] = kernels(place(wanted.folder, name))
         sizes = sizes_in(place(wanted.folder, name))
         rows.append(cells(name, sizes))
         if len(chosen) in (1, len(names)):  # a pair may be smaller than another backend alone
@@ -267,6 +280,10 @@ def main():
         wrong.append("the logits differ: " + ", ".join(f"{where}: {digest[:12]}" for where, digest in bits.items()))
     elif bits:
         print(f"check-combinations: the same logits by {len(bits)} programs: {', '.join(bits)}")
+    first = next(iter(code.values()), {})
+    wrong += [f"the CPU's kernels are other code in {name} than in {next(iter(code))}" for name, objects in code.items() if objects != first or not objects]
+    if len(code) > 1:
+        print(f"check-combinations: the CPU's kernels are the same {len(first)} object files in {len(code)} programs: {', '.join(code)}")
     for line in wrong:
         print(f"check-combinations: {line}", file=sys.stderr)
     if not wrong and not wanted.keep:
