@@ -47,20 +47,11 @@ function(gimbal_layers)
   endforeach()
 endfunction()
 
-# gimbal_apart(<layer> <names...>): where a layer is compiled as one file, these sources of it are a second one. A program takes both or one
-# from the layer's archive.
+# gimbal_apart(<layer> <names...>): these sources are compiled alone where the rest of the layer is one file.
 function(gimbal_apart layer)
-  get_target_property(sources gimbal_${layer} SOURCES)
-  set_target_properties(gimbal_${layer} PROPERTIES UNITY_BUILD_MODE GROUP)
-  foreach(source IN LISTS sources)
-    cmake_path(GET source STEM LAST_ONLY name)
-    string(COMPARE EQUAL "${source}" "${CMAKE_SOURCE_DIR}/src/${layer}/${name}.cpp" direct)
-    if(direct AND name IN_LIST ARGN)
-      set_source_files_properties(${source} PROPERTIES UNITY_GROUP apart)
-    else()
-      set_source_files_properties(${source} PROPERTIES UNITY_GROUP layer)
-    endif()
-  endforeach()
+  list(TRANSFORM ARGN PREPEND ${CMAKE_SOURCE_DIR}/src/${layer}/ OUTPUT_VARIABLE sources)
+  list(TRANSFORM sources APPEND .cpp)
+  set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
 # gimbal_layer_closure(<out> <name>): all layers below this one, and the single files that it may include.
