@@ -93,8 +93,9 @@ def main():
     def configure(options, environment=None):
         folder = os.path.join(WORK, "try")
         combinations.seed(folder, facts)
+        # File by file, so that compile_commands.json names each.
         done = subprocess.run(["cmake", "-S", SOURCE, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF",
-                               *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env=environment)
+                               "-DCMAKE_UNITY_BUILD=OFF", *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env=environment)
         return folder, done.returncode, re.sub(r"\s+", " ", done.stdout)
 
     def judge(name, code, text, said):
