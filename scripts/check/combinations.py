@@ -167,12 +167,12 @@ def logits(program, backend):
 def page(names):
     """docs/combinations.md: what CI does with each set (make check-combinations)."""
     gpus = [name for name in names if name != "cpu"]
-    built_here = {(name,) for name in names} | {tuple(sorted(pair, key=names.index)) for pair in chosen_pairs(names)}
+    single = {(name,) for name in names}
 
     def cell(chosen):
         if not chosen:
             return "refused"
-        return "configured, built" if chosen in built_here else "configured"
+        return "configured, built" if chosen in single else "configured"
 
     rows = [("none", (), ("cpu",))]
     rows += [(", ".join(set_), set_, ("cpu", *set_)) for set_ in subsets(gpus)]
@@ -183,8 +183,8 @@ What CI does with each of the {2 ** len(names) - 1} sets of backends (`make chec
 errors, and the compile commands name files of its backends and of no other. "Built": compiled, linked and compared in size. The
 preset `gpu` builds all of them together, with all tests. Each program that is built computes the logits of a text on its backends, which must be the
 same bits by all (Metal has no device here; the drivers of CUDA and ROCm are those that the tests pretend). The CPU's kernels must be the same machine code
-in all of them: no combination is slower than another.
-Built are single ones and {len(chosen_pairs(names))} pairs: cpu with each other backend, and {", ".join("+".join(p) for p in PAIRS)}.
+in each program and in that of the preset `gpu`: no combination is slower than another.
+`BUILD=pairs make check-combinations` also builds {len(chosen_pairs(names))} pairs: cpu with each other backend, and {", ".join("+".join(p) for p in PAIRS)}.
 
 `scripts/check/combinations.py --page update` writes this page, and `check_combinations_page` compares it.
 
@@ -249,7 +249,9 @@ def main():
     print(f"check-combinations: {len(results)} sets of {len(names)} backends configured in {time.monotonic() - begin:.0f} s "
           f"(the longest: {longest[1]}, {longest[0]:.1f} s), {len(wrong)} wrong", flush=True)
 
-    rows, shape_bytes, bits, code = [], {}, {}, {}
+    rows, shape_bytes, bits = [], {}, {}
+    together_with = os.path.join(ROOT, "build", "gpu")  # all backends, if it was built
+    code = {"the preset gpu": kernels(together_with)} if kernels(together_with) else {}
     for chosen in to_build if not wrong else []:
         name = "+".join(chosen)
         seconds, why = built(name, wanted.folder, wanted.jobs)
