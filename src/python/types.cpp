@@ -83,7 +83,7 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
 }
 
 // ---- buffers: NumPy and others read the elements where they lie
-struct Exported {
+struct BufferView {
   Tensor tensor;  // keeps the memory
   std::vector<Py_ssize_t> dims, strides;
 };
@@ -144,7 +144,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
                           : bytes.error().message.c_str());
     return -1;
   }
-  auto* e = new (std::nothrow) Exported{t, {}, {}};
+  auto* e = new (std::nothrow) BufferView{t, {}, {}};
   if (!e) return PyErr_NoMemory(), -1;
   view->itemsize = size_of(*format);
   for (int64_t d : t.dims()) e->dims.push_back(d);
@@ -158,7 +158,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->suboffsets = nullptr, view->internal = e;
   return 0;
 }
-void release_buffer(PyObject*, Py_buffer* view) { delete static_cast<Exported*>(view->internal); }
+void release_buffer(PyObject*, Py_buffer* view) { delete static_cast<BufferView*>(view->internal); }
 
 // ---- what it is
 PyObject* shape(PyObject* self, void*) {
