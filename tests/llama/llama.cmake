@@ -1,13 +1,21 @@
 # The stand-in for libllama (llama/shim.cpp), and the same with a larger struct, as of a made-up generation. Tests find them by
-# support/llama_shim.h. Where a layer is compiled as one file (under sanitizers), a library would need all that the layers link, and Debian's
-# static libraries cannot be part of a shared one: there the tests skip, aloud.
-if(layers_together)
+# support/llama_shim.h. Under sanitizers and for another machine there is none, and the tests skip, aloud.
+if(GIMBAL_SANITIZE_ADDRESS OR GIMBAL_SANITIZE_THREAD OR CMAKE_CROSSCOMPILING)
   return()
 endif()
+# Debian's static libraries cannot be part of a shared one. A layer that is compiled as one file takes these along: the shared ones go first.
+set(shared_libraries "")
+foreach(name JPEG PNG16 WEBPDEMUX WEBP GIF FLAC OGG PCRE2 ZLIB)
+  if(GIMBAL_${name}_LIBRARY)
+    string(REGEX REPLACE "[.]a$" ".so" file "${GIMBAL_${name}_LIBRARY}")
+    list(APPEND shared_libraries ${file})
+  endif()
+endforeach()
 function(gimbal_llama_shim target folder)
   add_library(${target} MODULE EXCLUDE_FROM_ALL ${CMAKE_CURRENT_SOURCE_DIR}/llama/shim.cpp)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME llama LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/llama/${folder})
   target_link_libraries(${target} PRIVATE gimbal_crossval)
+  target_link_options(${target} PRIVATE LINKER:--no-as-needed ${shared_libraries})
   gimbal_link_backends_of_test(${target} cpu)
   add_dependencies(test_llama_shims ${target})
 endfunction()
