@@ -21,7 +21,8 @@ std::map<std::string, std::unique_ptr<Device>> variants() {
   std::map<std::string, std::unique_ptr<Device>> devices;
   for (size_t i = 0; i < all->kernel_count(); i++) {
     const std::string kernel = all->kernel(i).name;
-    if (all->kernel(i).needs & ~all->describe().features) continue;  // a CPU may lack one between two that it has
+    if (all->kernel(i).needs & ~all->describe().features)
+      continue;  // a CPU may lack one between two that it has
     if (kernel.ends_with(".mat_mul.q8_0") && !devices.count(variant_of(kernel)))
       devices[variant_of(kernel)] = open_one("cpu", 0, "threads=1\nvariant=" + variant_of(kernel));
   }
