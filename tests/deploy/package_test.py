@@ -57,10 +57,11 @@ def use(program, home, backends, where):
 
 def use_devices(program, home, backends):
     """Each installed plugin that has a device here computes on it, and the text is the CPU's."""
-    said = json.loads(run(program, "backends", "--json", env=environment(home))[1])
+    variables = dict(environment(home), XDG_CACHE_HOME=home)  # Mesa complains about an empty one
+    said = json.loads(subprocess.run([program, "backends", "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=variables, check=False).stdout)
     ran = [one["backend"] for one in said["backends"] if one["backend"] in backends and one["available"]]
     for name in ran:
-        out = must(program, "run", "-p", "Once upon a time", "-n", "10", "--greedy", "--quiet", "--strict", "--allow-software-devices", "--backend", name, env=environment(home))
+        out = must(program, "run", "-p", "Once upon a time", "-n", "10", "--greedy", "--quiet", "--strict", "--allow-software-devices", "--backend", name, env=variables)
         check(out.startswith(", there was a little girl"), f"deb, on {name}: the program says {out!r}")
     print("installed plugins that computed on a device: " + (", ".join(ran) or "none"))
 
