@@ -32,7 +32,7 @@ endif()
 add_compile_options(-ffunction-sections -fdata-sections)
 
 # Most of the time of a compilation goes into headers that a file shares with its neighbours, so a layer is compiled as one file. Debug builds
-# compile file by file: there, one change must compile quickly. `make check-includes` finds what a file uses and does not include.
+# compile file by file: there, one change must compile quickly. `make check-layers` finds what a file uses and does not include.
 if(NOT DEFINED CMAKE_UNITY_BUILD AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   set(CMAKE_UNITY_BUILD ON)
 endif()

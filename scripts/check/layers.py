@@ -232,7 +232,9 @@ def check(root):
     return [f"{path}:{line}: {message}" for path, line, message in found], count
 
 
-def self_test():
+def judge(check, good, cases, passed):
+    """The self-test of a checker. `check`: root to (violations, ...). `good`: {path: text} of a tree without violations. Each case is (name, files that
+    change this tree, words of its one violation). Prints what is wrong, or else `passed`; returns the exit code."""
     def violations(files):
         with tempfile.TemporaryDirectory() as root:
             for path, text in files.items():
@@ -241,6 +243,16 @@ def self_test():
                     file.write(text)
             return check(root)[0]
 
+    wrong = [f"the good tree: {v}" for v in violations(good)]
+    for name, files, said in cases:
+        found = violations({**good, **files})
+        if len(found) != 1 or said not in found[0]:
+            wrong.append(f"{name}: expected one violation with '{said}', found {found}")
+    print("\n".join(wrong) or passed)
+    return 1 if wrong else 0
+
+
+def self_test():
     with open(os.path.join(ROOT, "src", "layers.txt"), encoding="utf-8") as file:
         table = file.read()
     presets = {"configurePresets": [{"name": "cpu-only", "cacheVariables": {"GIMBAL_ONLY": "cpu"}},
@@ -315,13 +327,7 @@ def self_test():
         ("a long test", {"tests/ops/long_test.cpp": "//\n" * 501}, "tests/ops/long_test.cpp:501:"),
         ("a mark that is not in the first line", {"src/ops/long.inc": "// x\n// table:\n" + "1,\n" * 500}, "src/ops/long.inc:501:"),
     ]
-    wrong = [f"the good tree: {v}" for v in violations(good)]
-    for name, files, said in cases:
-        found = violations({**good, **files})
-        if len(found) != 1 or said not in found[0]:
-            wrong.append(f"{name}: expected one violation with '{said}', found {found}")
-    print("\n".join(wrong) or f"check-layers: {len(cases)} bad trees refused, the good one accepted")
-    return 1 if wrong else 0
+    return judge(check, good, cases, f"check-layers: {len(cases)} bad trees refused, the good one accepted")
 
 
 def main(arguments):

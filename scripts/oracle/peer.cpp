@@ -215,6 +215,20 @@ void decode_head(llama_context* context, const llama_token* tokens, const float*
   llama_batch_free(batch);
 }
 
+// The width and the logits of the last row; then GREEDY guesses, each from the head's own state of the one before. The first is decoded
+// at `position`, the others `step` further each.
+void put_guesses(llama_context* context, llama_model* head, int width, int greedy, llama_pos position, int step) {
+  const int vocabulary = llama_vocab_n_tokens(llama_model_get_vocab(head));
+  put(vocabulary);
+  std::fwrite(llama_get_logits_ith(context, -1), sizeof(float), size_t(vocabulary), stdout);
+  for (int i = 0; i < greedy; ++i) {
+    const llama_token best = put_best(llama_get_logits_ith(context, -1), vocabulary);
+    const float* own = llama_get_embeddings_nextn_ith(context, 0);
+    const std::vector<float> states(own, own + width);
+    decode_head(context, &best, states.data(), width, 1, position + i * step);
+  }
+}
+
 // As continued(), of a draft head: the target has computed all tokens but the last one. The width is that of all tokens; those that
 // the head has no logit for have minus infinity.
 void drafted(llama_model* head, llama_model* target, int size, int greedy) {
@@ -240,15 +254,7 @@ void drafted(llama_model* head, llama_model* target, int size, int greedy) {
   const int last = rows - 1;
   decode_head(context, &tokens[1], states.data(), width, last, 0);
   decode_head(context, &tokens[size_t(rows)], &states[size_t(last) * size_t(width)], width, 1, last);
-  const int vocabulary = llama_vocab_n_tokens(llama_model_get_vocab(head));
-  put(vocabulary);
-  std::fwrite(llama_get_logits_ith(context, -1), sizeof(float), size_t(vocabulary), stdout);
-  for (int i = 0; i < greedy; ++i) {
-    const llama_token best = put_best(llama_get_logits_ith(context, -1), vocabulary);
-    const float* own = llama_get_embeddings_nextn_ith(context, 0);
-    states.assign(own, own + width);
-    decode_head(context, &best, states.data(), width, 1, rows + i);
-  }
+  put_guesses(context, head, width, greedy, rows, 1);
   llama_free(context);
   llama_free(of_target);
 }
@@ -264,16 +270,8 @@ void assisted(llama_model* head, llama_model* target, int size, int greedy) {
   decode(of_target, tokens.data(), rows, 0, 0);
   const float* state = llama_get_embeddings_nextn(of_target) + size_t(rows - 1) * size_t(width);
   std::vector<float> states(state, state + width);
-  const int vocabulary = llama_vocab_n_tokens(llama_model_get_vocab(head));
   decode_head(context, &tokens[size_t(rows)], states.data(), width, 1, rows);
-  put(vocabulary);
-  std::fwrite(llama_get_logits_ith(context, -1), sizeof(float), size_t(vocabulary), stdout);
-  for (int i = 0; i < greedy; ++i) {
-    const llama_token best = put_best(llama_get_logits_ith(context, -1), vocabulary);
-    const float* own = llama_get_embeddings_nextn_ith(context, 0);
-    states.assign(own, own + width);
-    decode_head(context, &best, states.data(), width, 1, rows);
-  }
+  put_guesses(context, head, width, greedy, rows, 0);
   llama_free(context);
   llama_free(of_target);
 }

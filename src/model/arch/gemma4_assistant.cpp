@@ -3,8 +3,8 @@
 // inputs of the model's last layers with keys of their own, by the model's weights, so the two share no
 // memory. Then it joins the next token's embedding and the model's result, and its layers attend to these
 // keys from the next position. All guesses of a draft are made from that one position: for further ones the
-// drafter's own result takes the place of the model's (DraftHead::stays). Google, "Gemma 4 multi-token
-// prediction drafters", model card, 2026.
+// drafter's own result takes the place of the model's (DraftHead::stays).
+// Hugging Face, "Transformers", model_doc/gemma4_assistant, 2026.
 #include <cmath>
 
 #include "model/arch/gemma.h"
@@ -13,7 +13,7 @@
 namespace gimbal::arch {
 namespace {
 
-// What the layers with a window attend to, or those without one.
+// The keys and values of one kind of layer, with a window or without, and the angles of its queries.
 struct Side {
   Attention attention;  // but for the number of heads
   Remembered remembered;
