@@ -78,6 +78,7 @@ export async function where(program, server) {
         await page.goto(`${other.url}/#/where`);
         await page.getByText(line).waitFor();
       } finally {
+        await page.goto('about:blank'); // the page asks for news as long as it is open
         await other.end();
       }
     }
