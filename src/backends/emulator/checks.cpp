@@ -10,10 +10,6 @@ thread_local Checks* running = nullptr;
 std::string place(const uint32_t at[3]) { return format("({}, {}, {})", at[0], at[1], at[2]); }
 }  // namespace
 
-uint32_t* checked_word(const Array& array, uint64_t index, bool write) {
-  return running->word(array, index, write);
-}
-
 void Checks::run_on_this_thread(Checks* c) { running = c; }
 
 void Checks::all_before_ended() {
@@ -22,13 +18,13 @@ void Checks::all_before_ended() {
   launched_.clear();
 }
 
-void Checks::begin_launch(std::string_view kernel, const Bound* bound, uint32_t lanes,
+void Checks::begin_launch(std::string_view kernel, Touch* const* touches, uint32_t lanes,
                           const uint32_t groups[3]) {
   if (!launched_.empty()) {
     const Launched& last = launched_.back();
     next_ = last.first + last.lanes * last.groups[0] * last.groups[1] * last.groups[2];
   }
-  kernel_ = kernel, bound_ = bound, lanes_ = lanes;
+  kernel_ = kernel, touches_ = touches, lanes_ = lanes;
   for (int i = 0; i < 3; i++) groups_[i] = groups[i];
   launched_.push_back({kernel, next_, lanes, {groups[0], groups[1], groups[2]}});
 }
@@ -65,26 +61,28 @@ void Checks::note(std::string defect) {
   if (defect_.empty()) defect_ = format("{}: {}", where(), defect);
 }
 
-void Checks::touch(Touch& t, uint32_t period, uint32_t who, bool write, const Array& a, uint64_t index) {
+void Checks::race(const Touch& t, uint32_t other, bool write, const Array& a, uint64_t index) {
+  if (!defect_.empty()) return;
+  const bool shared = a.kind == Array::SharedMemory;
+  note(format("race: {} {}[{}], which {} {} with {}", write ? "writes" : "reads", a.name, index,
+              name_of(other, shared), other == t.writer ? "writes" : "reads",
+              shared ? "no BARRIER between them"
+                     : "nothing that orders the two (a barrier orders shared memory only)"));
+}
+
+// Inlined below: kernels spend most of their time here.
+inline void Checks::touch(Touch& t, uint32_t period, uint32_t who, bool write, const Array& a,
+                          uint64_t index) {
   if (t.period != period) t.period = period, t.reader = t.writer = 0;
-  uint32_t other = 0;
-  if (t.writer && t.writer != who) other = t.writer;
-  else if (write && t.reader && t.reader != who) other = t.reader;
-  if (other && defect_.empty()) {
-    bool shared = a.kind == Array::SharedMemory;
-    note(format("race: {} {}[{}], which {} {} with {}", write ? "writes" : "reads", a.name, index,
-                name_of(other, shared), other == t.writer ? "writes" : "reads",
-                shared ? "no BARRIER between them"
-                       : "nothing that orders the two (a barrier orders shared memory only)"));
-  }
+  if (t.writer && t.writer != who) race(t, t.writer, write, a, index);
+  else if (write && t.reader && t.reader != who) race(t, t.reader, write, a, index);
   if (write) t.writer = who;
   else t.reader = t.reader && t.reader != who ? kSeveral : who;
 }
 
-uint32_t* Checks::word(const Array& a, uint64_t index, bool write) {
-  uint64_t words = a.words;
-  if (index >= words) {
-    note(format("{} {}[{}], but it has {} words", write ? "writes" : "reads", a.name, index, words));
+inline uint32_t* Checks::word(const Array& a, uint64_t index, bool write) {
+  if (index >= a.words) {
+    note(format("{} {}[{}], but it has {} words", write ? "writes" : "reads", a.name, index, a.words));
     nowhere_ = 0;
     return &nowhere_;
   }
@@ -95,11 +93,14 @@ uint32_t* Checks::word(const Array& a, uint64_t index, bool write) {
       note(format("reads {}[{}] of the shared memory, which no lane of this group has written", a.name,
                   index));
     if (races_) touch(t, phase_, lane_ + 1, write, a, index);
-  } else if (races_ && a.kind <= Array::Output) {
-    const Bound& b = bound_[a.binding];
-    touch((*b.touches)[b.first_word + index], period_, first_of_group_ + lane_, write, a, index);
+  } else if (races_) {
+    touch(touches_[a.binding][index], period_, first_of_group_ + lane_, write, a, index);
   }
   return static_cast<uint32_t*>(a.data) + index;
+}
+
+uint32_t* checked_word(const Array& array, uint64_t index, bool write) {
+  return running->word(array, index, write);
 }
 
 }  // namespace gimbal::emulator

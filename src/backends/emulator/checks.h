@@ -21,16 +21,12 @@ struct Touch {
 
 class Checks {
  public:
-  struct Bound {                            // by the running launch
-    std::vector<Touch>* touches = nullptr;  // for the whole buffer; sized when race checking is on
-    uint64_t first_word = 0, words = 0;
-  };
-
   explicit Checks(bool races) : races_(races) {}
 
   // All earlier accesses are ordered before all later ones.
   void all_before_ended();
-  void begin_launch(std::string_view kernel, const Bound* bound, uint32_t lanes, const uint32_t groups[3]);
+  // `touches`: by binding, those of the binding's words. Unused without race checks.
+  void begin_launch(std::string_view kernel, Touch* const* touches, uint32_t lanes, const uint32_t groups[3]);
   void begin_group(const uint32_t group[3], uint32_t shared_words);
   void set_lane(uint32_t lane) { lane_ = lane; }
   void barrier_passed() { phase_++; }
@@ -43,13 +39,15 @@ class Checks {
 
  private:
   void touch(Touch&, uint32_t period, uint32_t who, bool write, const Array&, uint64_t index);
+  // Notes that the lane touches a word that `other` touched, too.
+  void race(const Touch&, uint32_t other, bool write, const Array&, uint64_t index);
   std::string name_of(uint32_t who, bool shared) const;
   std::string where() const;
 
   const bool races_;
   std::string defect_;
   std::string_view kernel_;
-  const Bound* bound_ = nullptr;
+  Touch* const* touches_ = nullptr;
   uint32_t lanes_ = 0, groups_[3] = {}, group_[3] = {}, lane_ = 0;
   uint32_t period_ = 1, phase_ = 1, group_count_ = 0;
   uint32_t first_of_group_ = 0;  // number of lane 0 of the running group

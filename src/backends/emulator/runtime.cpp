@@ -136,19 +136,19 @@ class Emulator final : public gpu::Runtime {
     const EmulatedKernel& kernel = *static_cast<EmulatedKernel*>(l.kernel);
     void* data[gpu::kMaxBindings];
     uint64_t words[gpu::kMaxBindings];
-    Checks::Bound bound[gpu::kMaxBindings];
+    Touch* touches[gpu::kMaxBindings] = {};
     for (uint32_t i = 0; i < kernel.facts.bindings; i++) {
       const gpu::Binding& b = l.binding[i];
       data[i] = buffer(b.buffer).data + b.offset;
       words[i] = b.bytes / 4;
-      bound[i] = {&buffer(b.buffer).touches, b.offset / 4, words[i]};
+      if (options_.racecheck) touches[i] = buffer(b.buffer).touches.data() + b.offset / 4;
     }
     Lane common = {};
     common.data = data, common.words = words;
     common.params = l.params;
     common.subgroup = facts_.subgroup_lanes;
     common.step = reinterpret_cast<const int32_t*>(buffer(l.step.buffer).data + l.step.offset);
-    if (checked()) checks_.begin_launch(kernel.facts.name, bound, kernel.facts.lanes, l.groups);
+    if (checked()) checks_.begin_launch(kernel.facts.name, touches, kernel.facts.lanes, l.groups);
     const uint64_t n = uint64_t(l.groups[0]) * l.groups[1] * l.groups[2];
     order_.clear();
     if (options_.seed) {

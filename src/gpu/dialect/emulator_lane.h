@@ -45,6 +45,10 @@ struct Array {
 };
 // The word at `index`. If `index` is out of bounds, records a defect and returns a dummy word.
 uint32_t* checked_word(const Array&, uint64_t index, bool write);
+// The same for an array that only has the name of its words: apart, so that kernels do not hold this code.
+[[gnu::noinline, gnu::cold]] inline void* outside(const Array& a, uint64_t index, bool write) {
+  return checked_word(a, index, write);
+}
 
 namespace fast {
 template <class T>
@@ -64,20 +68,19 @@ A array(const char*, Array::Kind, void* data, uint64_t, uint32_t) {
 }  // namespace fast
 
 namespace checked {
-template <class T>
-T read_word(const Array& a, u32 i) {
-  T v;
-  __builtin_memcpy(&v, checked_word(a, i, false), 4);
-  return v;
-}
-
-template <class T>
-class Word {  // of an array that may be written
+// The word at `index` of an array of the type A, which may be written.
+template <class A>
+class Word {
  public:
-  Word(const Array& a, u32 i) : array_(a), index_(i) {}
+  using T = typename A::Element;
+  Word(const A& a, u32 index) : array_(a), index_(index) {}
   Word(const Word&) = default;
-  operator T() const { return read_word<T>(array_, index_); }
-  void operator=(T v) const { __builtin_memcpy(checked_word(array_, index_, true), &v, 4); }
+  operator T() const {
+    T v;
+    __builtin_memcpy(&v, array_.word(index_, false), 4);
+    return v;
+  }
+  void operator=(T v) const { __builtin_memcpy(array_.word(index_, true), &v, 4); }
   void operator=(const Word& o) const { *this = T(o); }
   void operator+=(T v) const { *this = T(*this) + v; }
   void operator-=(T v) const { *this = T(*this) - v; }
@@ -87,37 +90,47 @@ class Word {  // of an array that may be written
   void operator^=(T v) const { *this = T(*this) ^ v; }
 
  private:
-  const Array& array_;
+  const A& array_;
   u32 index_;
 };
 
 template <class T>
-struct In : Array {
-  T operator[](u32 i) const { return read_word<T>(*this, i); }
+struct Out : Array {
+  using Element = T;
+  void* word(u32 index, bool write) const { return checked_word(*this, index, write); }
+  Word<Out> operator[](u32 i) const { return {*this, i}; }
 };
 template <class T>
-struct Out : Array {
-  Word<T> operator[](u32 i) const { return {*this, i}; }
+struct In : Out<T> {
+  T operator[](u32 i) const { return Word<Out<T>>(*this, i); }
 };
 template <class T>
 using Shared = Out<T>;
 
+// Arrays of one lane: no other lane can touch them, so an index within them needs no call.
 template <class T, unsigned n>
-class Private : public Array {
+class Private {
  public:
-  Private() : Array{"private array", Array::Private, at_, n, 0} { __builtin_memset(at_, 0xff, sizeof at_); }
+  using Element = T;
+  Private() { __builtin_memset(at_, 0xff, sizeof at_); }
   Private(const Private&) = delete;
-  Word<T> operator[](u32 i) const { return {*this, i}; }
+  void* word(u32 i, bool write) const {
+    return i < n ? at_ + i : outside({"private array", Array::Private, nullptr, n, 0}, i, write);
+  }
+  Word<Private> operator[](u32 i) const { return {*this, i}; }
 
  private:
-  T at_[n];
+  mutable T at_[n];
 };
 
 template <class T, unsigned n>
 struct Table {
   T at[n];
   T operator[](u32 i) const {
-    return read_word<T>(Array{"table", Array::Table, const_cast<T*>(at), n, 0}, i);
+    if (i < n) return at[i];
+    T v;
+    __builtin_memcpy(&v, outside({"table", Array::Table, nullptr, n, 0}, i, false), 4);
+    return v;
   }
 };
 
