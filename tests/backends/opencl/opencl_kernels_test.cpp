@@ -11,10 +11,9 @@
 namespace gimbal::test {
 namespace {
 
-TEST(OpenclKernels, AgreeWithTheReference) { check_kernels("opencl", device_options()); }
 TEST(OpenclKernels, AgreeInParts) { check_kernels("opencl", device_options("part=5000")); }
 
-TEST(OpenclKernels, AgreeFromKeptPrograms) {
+TEST(OpenclKernels, AgreeFromSourceAndFromKeptPrograms) {
   const auto folder =
       std::filesystem::path(testing::TempDir()) / ("gimbal_opencl_kernels_" + std::to_string(getpid()));
   const std::string options = device_options("cache=" + folder.string());

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <regex>
+#include <utility>
 
 #include "backends/vulkan/api.h"
 #include "backends/vulkan/runtime.h"
@@ -207,9 +208,16 @@ TEST(VulkanFailures, HaveTheirCode) {
   EXPECT_EQ(vulkan::failure(VkResult(-12345), "vkX").text, "vkX failed: VkResult -12345");
 }
 
-// In place of the driver.s own:
-VkResult submitted(VkQueue, uint32_t, const VkSubmitInfo*, VkFence) { return VK_ERROR_DEVICE_LOST; }
-VkResult waited(VkDevice, const VkSemaphoreWaitInfo*, uint64_t) { return VK_ERROR_DEVICE_LOST; }
+// In place of the driver's own. These two are the driver's until the device is lost.
+bool lost = false;
+PFN_vkQueueSubmit submit_of_the_driver = nullptr;
+PFN_vkWaitSemaphores wait_of_the_driver = nullptr;
+VkResult submitted(VkQueue q, uint32_t n, const VkSubmitInfo* s, VkFence f) {
+  return lost ? VK_ERROR_DEVICE_LOST : submit_of_the_driver(q, n, s, f);
+}
+VkResult waited(VkDevice d, const VkSemaphoreWaitInfo* i, uint64_t timeout) {
+  return lost ? VK_ERROR_DEVICE_LOST : wait_of_the_driver(d, i, timeout);
+}
 VkResult allocated(VkDevice, const VkMemoryAllocateInfo*, const VkAllocationCallbacks*, VkDeviceMemory*) {
   return VK_ERROR_OUT_OF_DEVICE_MEMORY;
 }
@@ -313,22 +321,41 @@ TEST(VulkanFailures, OfRecordingsAreTheirs) {
       << f.text;
 }
 
-// Lost when something is submitted, and when it is waited for: from then on every call says so.
+// Lost when something is submitted, and when it is waited for: from then on every call says so. The first
+// submission clears the first buffer.
 TEST(VulkanFailures, OfALostDeviceStay) {
   using Intercept = void (*)(VolkDeviceTable&);
-  const Intercept ways[] = {[](VolkDeviceTable& t) { t.vkQueueSubmit = submitted; },
-                            [](VolkDeviceTable& t) { t.vkWaitSemaphores = waited; }};
-  for (Intercept way : ways) {
-    auto runtime = open({.split_fma = true, .no_subgroups = true, .intercept = way});
-    ASSERT_TRUE(runtime);
-    Failure f = run_row_sum(*runtime);
-    EXPECT_EQ(f.code, Failure::DeviceLost);
-    EXPECT_NE(f.text.find("VK_ERROR_DEVICE_LOST: the device stopped answering"), std::string::npos) << f.text;
-    EXPECT_EQ(runtime->wait().code, Failure::DeviceLost);
-    Buffer* b = nullptr;
-    EXPECT_EQ(runtime->allocate(64, &b).code, Failure::DeviceLost);
-    EXPECT_EQ(b, nullptr);
-  }
+  const Intercept ways[] = {
+      [](VolkDeviceTable& t) { submit_of_the_driver = std::exchange(t.vkQueueSubmit, submitted); },
+      [](VolkDeviceTable& t) { wait_of_the_driver = std::exchange(t.vkWaitSemaphores, waited); }};
+  for (Intercept way : ways)
+    for (bool at_once : {true, false}) {
+      lost = at_once;
+      auto runtime = open({.split_fma = true, .no_subgroups = true, .intercept = way});
+      ASSERT_TRUE(runtime);
+      Buffer* b = nullptr;
+      Failure f;
+      if (at_once) {
+        f = runtime->allocate(64, &b);
+        if (!f) {  // the clearing is under way
+          f = runtime->wait();
+          runtime->release(std::exchange(b, nullptr));
+        }
+      } else {
+        TestDevice device(*runtime, example_spirv_modules());
+        Buffer* x = device.buffer(std::vector<float>(128));
+        const Launch sum = device.launch("row_sum", {{x, 0, 64}, {x, 256, 64}}, RowSumParams{16, 0}, 1);
+        lost = true;
+        f = device.run({sum});
+      }
+      EXPECT_EQ(f.code, Failure::DeviceLost);
+      EXPECT_NE(f.text.find("VK_ERROR_DEVICE_LOST: the device stopped answering"), std::string::npos)
+          << f.text;
+      EXPECT_EQ(runtime->wait().code, Failure::DeviceLost);
+      EXPECT_EQ(runtime->allocate(64, &b).code, Failure::DeviceLost);
+      EXPECT_EQ(b, nullptr);
+    }
+  lost = false;
 }
 
 TEST(VulkanFailures, OfOpeningSayWhy) {
