@@ -284,12 +284,13 @@ def main():
     elif bits:
         print(f"check-combinations: the same logits by {len(bits)} programs: {', '.join(bits)}")
     first = next(iter(code.values()), {})
-    other = [name for name, objects in code.items() if objects != first or not objects]
+    # The preset has tests, and so emulated kernels that no other build has.
+    other = [name for name, objects in code.items() if not objects or not objects.items() <= first.items()]
     wrong += [f"the CPU's kernels are other machine code in {name} than in {next(iter(code))}" for name in other]
     if len(code) == 1:
         print(f"check-combinations: the CPU's kernels of {next(iter(code))} are not compared: cmake --build --preset gpu builds them with all backends")
     elif code and not other:
-        print(f"check-combinations: the CPU's kernels are the same {len(first)} object files in {len(code)} programs: {', '.join(code)}")
+        print(f"check-combinations: the CPU's kernels are the same {min(map(len, code.values()))} object files in {len(code)} programs: {', '.join(code)}")
     for line in wrong:
         print(f"check-combinations: {line}", file=sys.stderr)
     if not wrong and not wanted.keep:

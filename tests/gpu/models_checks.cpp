@@ -63,8 +63,8 @@ static std::set<std::string> uses_of(const Engine& e) {
   return all;
 }
 
-void check_bits_of_the_cpu(const ModelSetting& gpu, Further further) {
-  if (fewer_cases()) further = Further::NewUses;
+void check_bits_of_the_cpu(const ModelSetting& gpu, Which which) {
+  if (fewer_cases()) which = Which::NewUses;
   const auto tokens = some_tokens(70);  // more than a page of the cache; three steps of a batch
   std::set<std::string> uses;
   const auto run = [&](const std::string& m, bool always) {
@@ -79,17 +79,20 @@ void check_bits_of_the_cpu(const ModelSetting& gpu, Further further) {
     EXPECT_EQ(bits_differ(logits_of(m, on_cpu(), tokens), e->all_logits(tokens, gpu.split)), "") << m;
     return true;
   };
-  const auto models = computable_models({"stories", "quant", "arch"});
-  EXPECT_GE(models.size(), 19u);
-  for (const std::string& m : models) run(m, !fewer_cases());
-  const auto more = computable_models({"more/arch"});
-  size_t n = 0;
-  for (const std::string& m : more) n += run(m, further == Further::All);
-  EXPECT_GT(n, 0u);
-  std::printf("%zu models, and %zu of the %zu of more/arch%s\n", models.size(), n, more.size(),
-              further == Further::All ? ""
-                                      : ": each that uses some kernel as no model before it does (number of "
-                                        "inputs, parameters other than 0)");
+  const auto compared = [&](const std::vector<const char*>& folders, bool always) {
+    const auto models = computable_models(folders);
+    size_t n = 0;
+    for (const std::string& m : models) n += run(m, always);
+    EXPECT_GT(n, 0u);
+    std::printf("%zu of %zu models%s\n", n, models.size(),
+                always
+                    ? ""
+                    : ": each that uses some kernel as no model before it does (number of inputs, parameters "
+                      "other than 0)");
+    return models.size();
+  };
+  EXPECT_GE(compared({"stories", "quant", "arch"}, which != Which::NewUses), 19u);
+  compared({"more/arch"}, which == Which::All);
 }
 
 void check_lora(ModelSetting gpu) {
@@ -142,12 +145,13 @@ void check_batches_and_splits(const ModelSetting& gpu, const std::vector<ModelSe
   }
 }
 
-void check_continuations(ModelSetting gpu) {
+void check_continuations(ModelSetting gpu, const std::string& only) {
   gpu.cache = DType::F32;
   int tokens = 0;
   for (const std::string& path : golden_files("stories", ".json")) {
     const auto golden = read_json(path);
     const std::string model = golden["model"];
+    if (!only.empty() && model != only) continue;
     if (fewer_cases() && model != "stories260K-q8_0.gguf") continue;
     auto e = open_model(golden_dir() + "/stories/" + model, gpu);
     ASSERT_TRUE(e) << e.error().message;

@@ -27,17 +27,22 @@ Result<Engine> open_model(const std::string& path, const ModelSetting& s);
 std::vector<float> logits_of(const std::string& path, const ModelSetting& s,
                              const std::vector<int32_t>& tokens);
 
-// Of more/arch, which has an architecture after the other: all, or those that are new to the device.
-enum class Further { All, NewUses };
-
-void check_bits_of_the_cpu(const ModelSetting& gpu, Further further = Further::NewUses);
+// Which models give the bits of the CPU. A model has new uses if it uses some kernel as no model before it
+// does.
+enum class Which {
+  All,
+  AllButFurther,  // and of more/arch, which has an architecture after the other, those with new uses
+  NewUses,
+};
+void check_bits_of_the_cpu(const ModelSetting& gpu, Which which = Which::AllButFurther);
 // An adapter's products are the device's own, and no weight is changed.
 void check_lora(ModelSetting gpu);
 void check_every_cache(ModelSetting gpu);
 // `more`: options, with the batches and splits that they are tried with, besides those of every backend.
 void check_batches_and_splits(const ModelSetting& gpu, const std::vector<ModelSetting>& more = {});
-// The reference data's own continuation, token by token, each from what the device chose before.
-void check_continuations(ModelSetting gpu);
+// The reference data's own continuation, token by token, each from what the device chose before. `only`: of
+// this model.
+void check_continuations(ModelSetting gpu, const std::string& only = "");
 // The tokens drawn from the logits that the device found to lead are those drawn from all of them.
 void check_sampling(const ModelSetting& gpu);
 void check_story(const ModelSetting& gpu);

@@ -110,10 +110,13 @@ TEST(SameBits, ForAnyBatchAndSplit) {
   const auto tokens = some_tokens(130, 512);
   for (const std::string& model : models()) {
     const auto want = run(model, "threads=2", DType::F16, 256, 0, tokens);
-    for (int batch : {1, 2, 3, 5, 16, 64, 100})
+    const bool all = is_one_of(model, kClasses);
+    for (int batch : {1, 2, 3, 5, 16, 64, 100}) {
+      if (!all && (batch == 2 || batch == 5 || batch == 64)) continue;
       EXPECT_EQ(first_difference(want, run(model, "threads=2", DType::F16, batch, 0, tokens)), "")
           << model << " batch " << batch;
-    for (int split : {1, 7, 63, 64, 65})
+    }
+    for (int split : {7, 63, 64, 65})  // batches of 1 split it everywhere
       EXPECT_EQ(first_difference(want, run(model, "threads=2", DType::F16, 32, split, tokens)), "")
           << model << " split " << split;
   }

@@ -8,7 +8,7 @@ namespace {
 
 ModelSetting opencl(const std::string& more = "") { return {"opencl", device_options(more)}; }
 
-TEST(OpenclModels, GiveTheBitsOfTheCpu) { check_bits_of_the_cpu(opencl(), Further::All); }
+TEST(OpenclModels, GiveTheBitsOfTheCpu) { check_bits_of_the_cpu(opencl(), Which::All); }
 TEST(OpenclModels, GiveTheBitsOfTheCpuWithEveryCache) { check_every_cache(opencl()); }
 TEST(OpenclModels, GiveTheSameBitsForAnyBatchAndSplitAndInParts) { check_batches_and_splits(opencl()); }
 TEST(OpenclModels, ContinueAsTheReferenceDoes) { check_continuations(opencl()); }
