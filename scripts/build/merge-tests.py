@@ -7,6 +7,7 @@ import os
 import re
 import sys
 
+ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 KINDS = {}  # of suites: GoogleTest wants one for each name in a program
 
 
@@ -20,7 +21,8 @@ def merged(path):
         if KINDS.setdefault(suite, kind) != kind:
             sys.exit(f"merge-tests: {path}: the suite {suite} is of {KINDS[suite]} in a test before, and {kind} here; rename one of them")
     name = os.path.splitext(os.path.basename(path))[0]
-    return f'#line 1 "{path}"\n' + text.replace(unnamed, f"\nnamespace {name} {{\n")
+    # Relative, so that ccache knows the file in another checkout, too.
+    return f'#line 1 "{os.path.relpath(path, ROOT)}"\n' + text.replace(unnamed, f"\nnamespace {name} {{\n")
 
 
 def main(out, paths):
