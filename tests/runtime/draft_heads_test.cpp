@@ -120,7 +120,7 @@ TEST(DraftHeads, GuessAsLlamaCppDoes) {
     auto guess = p.drafter->propose(tokens, int(guesses.size()));
     ASSERT_TRUE(guess) << guess.error().message;
     EXPECT_EQ(*guess, guesses);
-    EXPECT_EQ(p.drafter->name(), g["head"]["metadata"]["general.architecture"]);
+    EXPECT_EQ(p.drafter->name(), g["head"]["metadata"]["general.architecture"].get<std::string>());
   }
 }
 
