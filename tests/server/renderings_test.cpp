@@ -139,8 +139,7 @@ TEST_F(TemplateLimits, AreNamed) {
          "its values take more than 268435456 bytes"},
         {"{% for i in range(99999) %}{{ 'a' * 1000 }}{% endfor %}", "it writes more than 16777216 bytes"},
         {"{{ 'a' * 99999999 }}", "a value repeated too often"}}) {
-    if (kLimitsAreSlow &&
-        (std::string_view(said).ends_with("steps") || std::string_view(said).starts_with("its values"))) {
+    if (kLimitsAreSlow && !std::string_view(said).starts_with("a value")) {
       std::printf("left out under this sanitizer: %s\n", said);
       continue;
     }
