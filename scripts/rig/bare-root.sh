@@ -76,6 +76,7 @@ enter() {
   local cache=${CCACHE_DIR:-$HOME/.cache/ccache} git_folder
   mkdir -p "$cache" "$root/root/.cache/ccache"
   mount --bind "$cache" "$root/root/.cache/ccache"
+  [ -z "${GIMBAL_KERNEL_CACHE-}" ] || { mkdir -p "$GIMBAL_KERNEL_CACHE"; bind "$GIMBAL_KERNEL_CACHE"; }
   git_folder=$(realpath "$(git -C "$here" rev-parse --git-common-dir 2>/dev/null || echo "$here")")
   case $git_folder in "$here"*) ;; *) bind "$git_folder" ;; esac  # of a work tree
   # Reference data beside the checkout.
