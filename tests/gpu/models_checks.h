@@ -27,12 +27,12 @@ Result<Engine> open_model(const std::string& path, const ModelSetting& s);
 std::vector<float> logits_of(const std::string& path, const ModelSetting& s,
                              const std::vector<int32_t>& tokens);
 
-// Which models give the bits of the CPU. A model has new uses if it uses some kernel as no model before it
-// does.
+// The models that check_bits_of_the_cpu() runs. A model has a new use if it calls a kernel with parameters
+// that no model before it had.
 enum class Which {
   All,
-  AllButFurther,  // and of more/arch, which has an architecture after the other, those with new uses
-  NewUses,
+  AllButFurther,  // of the folder more/arch, only models with a new use
+  NewUses,        // of every folder, only models with a new use
 };
 void check_bits_of_the_cpu(const ModelSetting& gpu, Which which = Which::AllButFurther);
 // An adapter's products are the device's own, and no weight is changed.
@@ -40,8 +40,8 @@ void check_lora(ModelSetting gpu);
 void check_every_cache(ModelSetting gpu);
 // `more`: options, with the batches and splits that they are tried with, besides those of every backend.
 void check_batches_and_splits(const ModelSetting& gpu, const std::vector<ModelSetting>& more = {});
-// The reference data's own continuation, token by token, each from what the device chose before. `only`: of
-// this model.
+// Continues the stories of the reference data token by token and compares each token. `only`: the file name
+// of one model; empty: all models.
 void check_continuations(ModelSetting gpu, const std::string& only = "");
 // The tokens drawn from the logits that the device found to lead are those drawn from all of them.
 void check_sampling(const ModelSetting& gpu);

@@ -224,7 +224,7 @@ TEST_F(RunningPulls, ACancelledDownloadIsNotShared) {
   hold_.release();
   ASSERT_TRUE(job);
   ASSERT_NE(job, cancelled);
-  wait_for_end(*cancelled);  // it would take the other one's leave to end
+  wait_for_end(*cancelled);  // until then it may take the permit of the next one
   EXPECT_FALSE(cancelled->result());
   may_end_.release();
   wait_for_end(*job);
