@@ -37,8 +37,8 @@ test-gpu: setup-gpu build/gpu/build.ninja  ## run every test with the GPU backen
 test-real: setup-checks setup-compare setup-real-models build  ## fetch trained models, compare with llama.cpp on them; write docs/quality.md
 	@scripts/oracle/real.py
 
-check-combinations: setup-gpu  ## configure every combination of backends, build each single one (BUILD=none|singles|pairs|all)
-	@scripts/check/combinations.py --build $(or $(BUILD),singles)
+check-combinations: setup-gpu  ## configure every combination of backends, build each single one (BUILD=none|singles|pairs|all, CONFIGURE=some|all)
+	@scripts/check/combinations.py --build $(or $(BUILD),singles) --configure $(or $(CONFIGURE),all)
 
 measure-sizes: setup-gpu  ## build every shape from clean; write sizes and times into docs/sizes.md (half an hour)
 	@scripts/measure/sizes.py --write docs/sizes.md

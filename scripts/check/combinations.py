@@ -6,7 +6,7 @@ Usage: combinations.py [--build WHICH] [--list] [--folder FOLDER] [--jobs N]
 
   --build WHICH   none, singles, pairs (singles, cpu with each GPU backend, and some pairs of these), all (and all backends
                   together) (default: none)
-  --configure WHICH   all (every non-empty set), singles, none (default: all)
+  --configure WHICH   all (every non-empty set), some (sets of one, two, all but one, and all), singles, none (default: all)
   --list          say which sets there are, and stop
   --page WHAT     check docs/combinations.md, the table of all sets, or write it (update), and stop
   --folder FOLDER where to work: FOLDER-<set> (default: build/combinations); removed at the end unless --keep is given
@@ -166,7 +166,7 @@ def logits(program, backend):
 
 
 def page(names):
-    """docs/combinations.md: what CI does with each set (make check-combinations)."""
+    """docs/combinations.md: what `make check-combinations` does with each set."""
     gpus = [name for name in names if name != "cpu"]
     single = {(name,) for name in names}
 
@@ -180,8 +180,9 @@ def page(names):
     lines = [f"| {label} | {cell(without)} | {cell(tuple(n for n in names if n in with_))} |" for label, without, with_ in rows]
     return f"""# Combinations of backends
 
-What CI does with each of the {2 ** len(names) - 1} sets of backends (`make check-combinations`). "Configured": the set configures with warnings as
-errors, and the compile commands name files of its backends and of no other. "Built": compiled, linked and compared in size. The
+What `make check-combinations` does with each of the {2 ** len(names) - 1} sets of backends. CI does it with the sets of one, two, all but one, and all
+backends (`CONFIGURE=some`). "Configured": the set configures with warnings as errors, and the compile commands name files of its backends and
+of no other. "Built": compiled, linked and compared in size. The
 preset `gpu` builds all of them together, with all tests. Each program that is built computes the logits of a text on its backends, which must be the
 same bits by all (Metal has no device here; the drivers of CUDA and ROCm are those that the tests pretend). The CPU's kernels must be the same machine code
 in each program and in that of the preset `gpu`: no combination is slower than another.
@@ -211,7 +212,7 @@ def check_page(names, update):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", choices=["none", "singles", "pairs", "all"], default="none")
-    parser.add_argument("--configure", choices=["none", "singles", "all"], default="all")
+    parser.add_argument("--configure", choices=["none", "singles", "some", "all"], default="all")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--page", choices=["check", "update"])
     parser.add_argument("--keep", action="store_true")
@@ -226,7 +227,8 @@ def main():
     singles = [(name,) for name in names]
     to_build = {"none": [], "singles": singles, "pairs": singles + chosen_pairs(names),
                 "all": singles + chosen_pairs(names) + [tuple(names)]}[wanted.build]
-    to_configure = {"none": [], "singles": singles, "all": subsets(names)}[wanted.configure]
+    some = [set_ for set_ in subsets(names) if len(set_) in (1, 2, len(names) - 1, len(names))]
+    to_configure = {"none": [], "singles": singles, "some": some, "all": subsets(names)}[wanted.configure]
     to_configure += [chosen for chosen in to_build if chosen not in to_configure]
     if wanted.list:
         print("\n".join("+".join(chosen) for chosen in to_configure))

@@ -2,7 +2,7 @@
 """Writes many answers with certificates and audits them on other machines; then forges certificates, and each forgery must be found with the right
 word. Every fourth answer is replayed, and has a branch that is audited like an answer.
 
-Usage: tests/audit/many_audits.py [PROGRAM] [--answers 48] [--forgeries 48] [--seed 1]
+Usage: tests/audit/many_audits.py [PROGRAM] [--answers 48] [--forgeries 48] [--seed 1]   (with GIMBAL_FEWER_CASES: half of them)
 Answers come from servers with several models, caches, threads, drafts, constraints and batches; their workers are killed while they write. Some come
 from the command line, and are signed. Auditors: every instruction set of this CPU, other numbers of threads, drawn positions, and the emulator or
 software GPU of the program. One false alarm, or one forgery that is not found, is a failure.
@@ -191,8 +191,9 @@ def audit(program, files, options, home):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("program", nargs="?", default="build/release/gimbal")
-    parser.add_argument("--answers", type=int, default=48)
-    parser.add_argument("--forgeries", type=int, default=48)
+    few = "GIMBAL_FEWER_CASES" in os.environ  # as in tests/support/golden.h
+    parser.add_argument("--answers", type=int, default=24 if few else 48)
+    parser.add_argument("--forgeries", type=int, default=24 if few else 48)
     parser.add_argument("--seed", type=int, default=1)
     o = parser.parse_args()
     chance = random.Random(o.seed)

@@ -1,7 +1,7 @@
 // Whole models on a GPU backend: the same bits as on the CPU, for any batch and split of the prompt, with the
 // matrices whole or in parts, with LoRA adapters; the reference data's greedy tokens; the story. Each check
 // is a function of the backend and its options. With fewer_cases(): models that use what no model before them
-// does, one format of the stories, and each setting with one model.
+// does, one story, and each setting and cache with one model.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -33,6 +33,7 @@ enum class Which {
   All,
   AllButFurther,  // of the folder more/arch, only models with a new use
   NewUses,        // of every folder, only models with a new use
+  FewNewUses,     // the same without the folder more/arch
 };
 void check_bits_of_the_cpu(const ModelSetting& gpu, Which which = Which::AllButFurther);
 // An adapter's products are the device's own, and no weight is changed.

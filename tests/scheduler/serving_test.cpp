@@ -219,6 +219,7 @@ TEST(Scheduler, StoredPrefixesChangeNothing) {
                          {drafted(serving_run(256, 16, 12), 7), 79, "more/arch/qwen35", 40},
                          {.run = serving_run(256, 8, 12), .seed = 78, .store_bytes = 500 * 4096}};
   for (Setting s : all) {
+    if (fewer_cases() && s.seed % 3 != 71 % 3) continue;
     SCOPED_TRACE(s.model + " " + std::to_string(s.seed));
     s.store = temporary_path("served-prefixes");
     std::filesystem::remove_all(s.store);

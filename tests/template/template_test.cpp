@@ -277,15 +277,17 @@ TEST(Template, SearchFindsWhatTheStandardLibraryFinds) {
 
 // Work that grows with the square of a length takes longer here than any test may.
 TEST(Template, WorkIsLinearInALength) {
-  EXPECT_EQ(text_of("{{ ('x' * 4000000) in ('x' * 3999999 ~ 'y') * 3 }}"), "False");
   EXPECT_EQ(text_of("{{ (('x' * 3999999 ~ 'y') * 3).find('x' * 4000000) }}"), "-1");
-  EXPECT_EQ(text_of("{{ (('y' ~ 'x' * 3999999) * 3).rfind('x' * 4000000) }}"), "-1");
-  EXPECT_EQ(text_of("{{ (('x' * 3999999 ~ 'y') * 3).count('x' * 4000000) }}"), "0");
-  EXPECT_EQ(text_of("{{ (('x' * 3999999 ~ 'y') * 3).replace('x' * 4000000, 'z')|length }}"), "12000000");
-  EXPECT_EQ(text_of("{{ (('x' * 3999999 ~ 'y') * 3).split('x' * 4000000)|length }}"), "1");
   EXPECT_EQ(text_of("{{ (('y' ~ 'x' * 3999999) * 3).rsplit('x' * 4000000)|length }}"), "1");
-  EXPECT_EQ(text_of("{{ (('x' * 3999999 ~ 'y') * 3).partition('x' * 4000000)[1] }}"), "");
-  EXPECT_EQ(text_of("{{ ('x' * 1000000).strip('y' * 1000000 ~ 'x') }}"), "");
+  if (!test::fewer_cases()) {  // the same search
+    EXPECT_EQ(text_of("{{ ('x' * 4000000) in ('x' * 3999999 ~ 'y') * 3 }}"), "False");
+    EXPECT_EQ(text_of("{{ (('y' ~ 'x' * 3999999) * 3).rfind('x' * 4000000) }}"), "-1");
+    EXPECT_EQ(text_of("{{ (('x' * 3999999 ~ 'y') * 3).count('x' * 4000000) }}"), "0");
+    EXPECT_EQ(text_of("{{ (('x' * 3999999 ~ 'y') * 3).replace('x' * 4000000, 'z')|length }}"), "12000000");
+    EXPECT_EQ(text_of("{{ (('x' * 3999999 ~ 'y') * 3).split('x' * 4000000)|length }}"), "1");
+    EXPECT_EQ(text_of("{{ (('x' * 3999999 ~ 'y') * 3).partition('x' * 4000000)[1] }}"), "");
+    EXPECT_EQ(text_of("{{ ('x' * 1000000).strip('y' * 1000000 ~ 'x') }}"), "");
+  }
   EXPECT_EQ(text_of("{{ ('a ' * 1000000).rsplit()|length }}"), "1000000");
   EXPECT_EQ(text_of("{{ ('<' * 6000000)|striptags|length }}"), "6000000");
   EXPECT_EQ(text_of("{{ ('<!--' * 1500000)|striptags|length }}"), "6000000");

@@ -9,7 +9,9 @@ namespace gimbal::test {
 namespace {
 
 TEST(MetalKernels, AgreeWithTheReference) { check_kernels("metal", device_options()); }
-TEST(MetalKernels, AgreeInPartsOnACard) { check_kernels("metal", device_options("part=5000\nstaging=1")); }
+TEST(MetalKernels, AgreeInPartsOnACard) {
+  check_kernels_in_parts("metal", device_options("part=5000\nstaging=1"));
+}
 
 TEST(MetalKernels, RefuseOptionsThatNobodyKnows) {
   for (const char* options : {"colour=red", "staging=2", "part="}) {

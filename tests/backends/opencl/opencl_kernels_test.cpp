@@ -11,7 +11,7 @@
 namespace gimbal::test {
 namespace {
 
-TEST(OpenclKernels, AgreeInParts) { check_kernels("opencl", device_options("part=5000")); }
+TEST(OpenclKernels, AgreeInParts) { check_kernels_in_parts("opencl", device_options("part=5000")); }
 
 TEST(OpenclKernels, AgreeFromSourceAndFromKeptPrograms) {
   const auto folder =

@@ -8,7 +8,7 @@ namespace gimbal::test {
 namespace {
 
 TEST(WebGpuKernels, AgreeWithTheReference) { check_kernels("webgpu", device_options()); }
-TEST(WebGpuKernels, AgreeInParts) { check_kernels("webgpu", device_options("part=5000")); }
+TEST(WebGpuKernels, AgreeInParts) { check_kernels_in_parts("webgpu", device_options("part=5000")); }
 
 TEST(WebGpuKernels, RefuseOptionsThatNobodyKnows) {
   for (const char* options : {"colour=red", "split_fma=2", "memory=much", "part="}) {
