@@ -159,7 +159,7 @@ TEST(SchedulerThread, HostileGrammarsAmongOthers) {
   b.ask_from(8, [&](int t) {
     GenerationRequest r = greedy(once(), 60);
     r.sampler.greedy = false, r.sampler.seed = uint64_t(t);
-    if (t % 2) r.grammar = overlapping_grammar(30 + t), r.ignore_stop_tokens = false;
+    if (t % 2) r.grammar = overlapping_grammar((fewer_cases() ? 15 : 30) + t), r.ignore_stop_tokens = false;
     for (int i = 0; i < 3; i++) b.hears_what_it_hears_alone(r, t == 7 && i == 1);
   });
 }
