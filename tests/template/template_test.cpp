@@ -279,7 +279,7 @@ TEST(Template, SearchFindsWhatTheStandardLibraryFinds) {
 TEST(Template, WorkIsLinearInALength) {
   EXPECT_EQ(text_of("{{ (('x' * 3999999 ~ 'y') * 3).find('x' * 4000000) }}"), "-1");
   EXPECT_EQ(text_of("{{ (('y' ~ 'x' * 3999999) * 3).rsplit('x' * 4000000)|length }}"), "1");
-  if (!test::fewer_cases()) {  // the same search
+  if (!test::fewer_cases()) {  // their time says nothing under a sanitizer
     EXPECT_EQ(text_of("{{ ('x' * 4000000) in ('x' * 3999999 ~ 'y') * 3 }}"), "False");
     EXPECT_EQ(text_of("{{ (('y' ~ 'x' * 3999999) * 3).rfind('x' * 4000000) }}"), "-1");
     EXPECT_EQ(text_of("{{ (('x' * 3999999 ~ 'y') * 3).count('x' * 4000000) }}"), "0");
@@ -287,14 +287,14 @@ TEST(Template, WorkIsLinearInALength) {
     EXPECT_EQ(text_of("{{ (('x' * 3999999 ~ 'y') * 3).split('x' * 4000000)|length }}"), "1");
     EXPECT_EQ(text_of("{{ (('x' * 3999999 ~ 'y') * 3).partition('x' * 4000000)[1] }}"), "");
     EXPECT_EQ(text_of("{{ ('x' * 1000000).strip('y' * 1000000 ~ 'x') }}"), "");
+    EXPECT_EQ(text_of("{{ ('a ' * 1000000).rsplit()|length }}"), "1000000");
+    EXPECT_EQ(text_of("{{ ('<' * 6000000)|striptags|length }}"), "6000000");
+    EXPECT_EQ(text_of("{{ ('<!--' * 1500000)|striptags|length }}"), "6000000");
+    EXPECT_NE(error_of("{% set x = 'a' * 9000000 %}{% for i in range(99) %}{% set y = x.replace('a', 'b') %}"
+                       "{% endfor %}")
+                  .find("stopped after 20000000 steps"),
+              std::string::npos);
   }
-  EXPECT_EQ(text_of("{{ ('a ' * 1000000).rsplit()|length }}"), "1000000");
-  EXPECT_EQ(text_of("{{ ('<' * 6000000)|striptags|length }}"), "6000000");
-  EXPECT_EQ(text_of("{{ ('<!--' * 1500000)|striptags|length }}"), "6000000");
-  EXPECT_NE(error_of("{% set x = 'a' * 9000000 %}{% for i in range(99) %}{% set y = x.replace('a', 'b') %}"
-                     "{% endfor %}")
-                .find("stopped after 20000000 steps"),
-            std::string::npos);
   // As before.
   EXPECT_EQ(text_of("{{ '  a b\u00a0é '.rsplit() }}{{ ' a  b c'.rsplit(none, 1) }}"),
             "['a', 'b', 'é'][' a  b', 'c']");
