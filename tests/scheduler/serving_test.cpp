@@ -74,10 +74,12 @@ Seen serve(const Setting& s) {
       if (g.id % 7 == 0) return nullptr;
       return std::make_unique<AnyDrafter>(std::move(text), vocabulary, s.seed + unsigned(g.id));
     };
+  PageStore* store = nullptr;
   std::unique_ptr<PrefixStore> prefixes;
   if (!s.store.empty()) {
     auto pages = PageStore::create(*PageFolder::open({s.store, s.store_bytes, false, {}}),
                                    [](const std::string& note) { ADD_FAILURE() << note; });
+    store = pages->get();
     prefixes = *PrefixStore::create(std::move(*pages), s.model, many.model());
     options.prefixes = prefixes.get();
   }
@@ -111,6 +113,7 @@ Seen serve(const Setting& s) {
     if (requests.any(12) == 0 && !all.empty()) serving.cancel(uint64_t(1 + requests.any(int(all.size()))));
     auto ok = serving.step();
     EXPECT_TRUE(ok) << ok.error().message;
+    if (store) store->wait();  // which pages are there must not depend on the disk's speed
     seen.most_running = std::max(seen.most_running, serving.numbers().running);
   }
   uint64_t told = 0;
@@ -225,7 +228,8 @@ TEST(Scheduler, StoredPrefixesChangeNothing) {
     std::filesystem::remove_all(s.store);
     serve(s);
     const Seen again = serve(s);
-    EXPECT_GT(again.stored, 64u);
+    // A folder that is too small may have lost each page before it is asked for.
+    if (s.store_bytes == Setting().store_bytes) { EXPECT_GT(again.stored, 64u); }
     std::printf("%d tokens read from the store\n", int(again.stored));
     if (HasFailure()) return;
   }
