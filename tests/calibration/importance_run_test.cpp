@@ -10,6 +10,7 @@
 
 #include "base/format.h"
 #include "crossval/reference_run.h"
+#include "files/gguf.h"
 #include "support/engine.h"
 #include "support/golden.h"
 
@@ -178,6 +179,18 @@ TEST(ImportanceRuns, TheSameBitsFromAnyNumberOfThreadsAndAnyBatch) {
       }
     }
   }
+}
+
+TEST(ImportanceRuns, RefuseToSkipAllWindows) {
+  const ModelSource file = *open_gguf(golden_dir() + "/stories/stories260K-f32.gguf");
+  auto text = ScoredWindows::of(**Tokenizer::create(file.metadata()), text_of_tokens(), kTokens);
+  ASSERT_TRUE(text);
+  const int all = text->windows();
+  const Status refused = text->limit(all, 1);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::Usage);
+  EXPECT_TRUE(text->limit(all - 1, 1));
+  EXPECT_EQ(text->windows(), 1);
 }
 
 TEST(ImportanceRuns, RefuseAModelThatKeepsNoInputs) {

@@ -320,6 +320,7 @@ TEST(Template, CallersMarkupAndMaps) {
   EXPECT_EQ(text_of(R"({{ ("a{}{b}"|safe).format("<", b=">") }})"), "a&lt;&gt;");
   EXPECT_EQ(text_of(R"({{ ("a{}"|safe).format("<b>"|safe) }})"), "a<b>");
   EXPECT_EQ(text_of(R"({{ ("a{}"|safe).format(1)|e }}{{ "a{}".format("<") }})"), "a1a<");
+  EXPECT_EQ(text_of("[{{ '%0-5d' % 12 }}{{ '%-05d' % 12 }}{{ '%05d' % 12 }}]"), "[12   12   00012]");
   EXPECT_EQ(text_of(R"({{ "{a}-{b}".format_map({"a": 1, "b": "x"}) }})"), "1-x");
   EXPECT_EQ(text_of("{% autoescape false %}{{ '<' }}{% endautoescape %}"), "<");
   EXPECT_EQ(
