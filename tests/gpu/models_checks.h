@@ -33,7 +33,7 @@ enum class Which {
   All,
   AllButFurther,  // of the folder more/arch, only models with a new use
   NewUses,        // of every folder, only models with a new use
-  FewNewUses,     // the same without the folder more/arch
+  FewNewUses,     // as NewUses, without the folder more/arch
 };
 void check_bits_of_the_cpu(const ModelSetting& gpu, Which which = Which::AllButFurther);
 // An adapter's products are the device's own, and no weight is changed.
