@@ -51,7 +51,7 @@ void measure(const char* name) {
     t.x[0] = first, t.x[1] = x.data();
     t.rows = rows;
     double best = 1;
-    for (int r = 0; r < 400 / (rows > 8 ? 4 : 1); r++) {
+    for (int r = 0; r < 1000; r++) {
       const double a = now();
       if (rows > 1 && rows <= 32) matmul_few<W, Few>(t, 0, kOutputs / 16);
       else matmul<One, W, Many>(t, 0, kOutputs / 16);
@@ -70,8 +70,10 @@ int main() {
   using B = Weights32<DType::Q8_0>;
   using C = Weights256<DType::Q4_K>;
   using D = Weights256<DType::Q6_K>;
+  using E = Weights256<DType::IQ4_XS>;
   measure<A, OneRow32, Rows32<A>, FewRows32<A>>("q4_0");
   measure<B, OneRow32, Rows32<B>, FewRows32<B>>("q8_0");
   measure<C, OneRow256, Rows256<C>, FewRows256<C>>("q4_k");
   measure<D, OneRow256, Rows256<D>, FewRows256<D>>("q6_k");
+  measure<E, OneRow256, Rows256<E>, FewRows256<E>>("iq4_xs");
 }

@@ -164,6 +164,7 @@ Result<ImportanceRun> add_importance(Model& model, const ModelSource& file, cons
   if (!ok) return ok.error();
   to.windows += uint32_t(run.windows), to.window = uint32_t(text.window());
   if (progress) progress(run.windows);
+  run.next = text.first() + run.windows;
   return run;
 }
 

@@ -18,6 +18,7 @@ RunOptions importance_options(RunOptions, int window);
 struct ImportanceRun {
   Mean loss;        // nats of a scored token
   int windows = 0;  // that were computed
+  int next = 0;     // the window of the text behind them, counted from the text's begin
 };
 
 // Adds all windows of a text to `to`, whole ones only. `progress`: before each window, and after the last

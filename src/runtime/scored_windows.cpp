@@ -27,6 +27,7 @@ Status ScoredWindows::limit(int first, int most) {
         "give a longer text"};
   tokens_.erase(tokens_.begin(), tokens_.begin() + ptrdiff_t(first) * window_);
   windows_ = std::min(windows_ - first, most);
+  first_ += first;
   return Done{};
 }
 

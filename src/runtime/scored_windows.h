@@ -21,6 +21,7 @@ class ScoredWindows {
 
   int window() const { return window_; }  // tokens of one
   int windows() const { return windows_; }
+  int first() const { return first_; }  // windows of the text that limit() left out before these
   int scored() const { return window_ - window_ / 2 - 1; }  // tokens of one
   // Keeps `most` windows from number `first` on. Errors: Usage if there is none.
   Status limit(int first, int most);
@@ -36,7 +37,7 @@ class ScoredWindows {
 
  private:
   std::vector<Token> tokens_;
-  int window_ = 0, windows_ = 0;
+  int window_ = 0, windows_ = 0, first_ = 0;
   Token begin_ = -1;  // BOS; -1: none
 };
 

@@ -120,6 +120,22 @@ TEST_F(PrefaultTest, ASystemThatCannot) {
   EXPECT_EQ(Prefault::populate(m.bytes().subspan(1, kPage)), EINVAL);
 }
 
+// The first error ends the work of the other threads, too. Of a terabyte, they had read all otherwise.
+TEST_F(PrefaultTest, AnErrorEndsAllThreads) {
+  const Bytes much(reinterpret_cast<const std::byte*>(uintptr_t(1) << 40), size_t(1) << 40);
+  std::atomic<size_t> calls{0};
+  Prefault p({much}, 2, [&](Bytes) {
+    const size_t call = calls++;
+    if (call == 0) return EIO;
+    if (call < 100) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return 0;
+  });
+  const Prefault::Report r = p.finish();
+  EXPECT_SAYS(r.stopped, "cannot be read");
+  EXPECT_LT(calls, much.size() / kPiece);
+  EXPECT_EQ(r.bytes, (calls - 1) * kPiece);
+}
+
 // A terabyte, at a millisecond for each piece, takes a minute.
 TEST_F(PrefaultTest, CancellingLeavesTheRest) {
   const Bytes much(reinterpret_cast<const std::byte*>(uintptr_t(1) << 40), size_t(1) << 40);

@@ -193,6 +193,22 @@ TEST(ImportanceRuns, RefuseToSkipAllWindows) {
   EXPECT_EQ(text->windows(), 1);
 }
 
+// What `gimbal imatrix --from-chunk` needs after a second interruption.
+TEST(ImportanceRuns, NameTheWindowToContinueFrom) {
+  EngineOptions options;
+  options.run = importance_options(options.run, kTokens);
+  auto engine = open_engine(golden_dir() + "/stories/stories260K-f32.gguf", options);
+  ASSERT_TRUE(engine) << engine.error().message;
+  auto text = ScoredWindows::of(**Tokenizer::create(engine->file->metadata()), text_of_tokens(), kTokens);
+  ASSERT_TRUE(text && text->limit(1, 4));
+  ImportanceSums sums;
+  const auto run =
+      add_importance(*engine->model, *engine->file, *text, sums, [](int windows) { return windows < 2; });
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(run->windows, 2);
+  EXPECT_EQ(run->next, 3) << "one was left out, two are done";
+}
+
 TEST(ImportanceRuns, RefuseAModelThatKeepsNoInputs) {
   EngineOptions options;
   options.run.context = kTokens;

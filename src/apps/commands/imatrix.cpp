@@ -95,7 +95,7 @@ class Imatrix final : public Command {
     if (!run) return run.error();
     if (run->windows == 0) return Error{Code::Failed, "interrupted", "", reason::kCancelled};
     stopped_ = run->windows < windows->windows();
-    next_ = first_ + run->windows;
+    next_ = run->next;
     sums_.add_text(*file_);
     const double perplexity = fixed::exp(run->loss.value());
     j["device"] = (*loaded)->model->device().id(), j["fallbacks"] = sentences((*loaded)->fallbacks);

@@ -6,7 +6,7 @@
 #include "backends/cpu/kernels/codes.h"
 #include "backends/cpu/kernels/memory.h"
 #include "backends/cpu/kernels/planes.h"
-#include "backends/cpu/kernels/product.h"
+#include "backends/cpu/kernels/wide_product.h"
 
 // The source of the codes of 256 columns: E is an eighth of the block (32 columns), i the vector in it.
 template <DType T>
@@ -184,7 +184,10 @@ inline void unpack_eighths(const uint8_t* block, uint8_t* to) {
 
 template <class W>
 struct Rows256 {
-  using Product = ::CPU_VARIANT::Product<W::columns, product_steps(W::most), false, W::minimums>;
+  using Product = decltype(product_of<W::columns, W::most, false, W::minimums>());
+  static void unpack(const uint8_t* tile, int32_t k, int32_t columns, WideTile& to) {
+    unpack_wide<Rows256>(tile, k, columns, to);
+  }
   static void unpack(const uint8_t* tile, int32_t k, int32_t columns, UnpackedTile& to) {
     const uint8_t* w = tile + kLayout<W::type>.chunk_offset(columns, k);
     const uint8_t* units = tile + k / 256 * kLayout<W::type>.parts256.unit_step;

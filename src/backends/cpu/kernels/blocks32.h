@@ -3,7 +3,7 @@
 #pragma once
 
 #include "backends/cpu/kernels/codes.h"
-#include "backends/cpu/kernels/product.h"
+#include "backends/cpu/kernels/wide_product.h"
 
 // Codes of 32 columns: vector J is columns 4 J to 4 J + 3.
 template <DType T>
@@ -105,7 +105,10 @@ inline void unpack_block(const uint8_t* codes, uint8_t* to) {
 template <class W>
 struct Rows32 {
   static constexpr int kColumns = W::format.group < 32 ? W::format.group : 32;
-  using Product = ::CPU_VARIANT::Product<kColumns, product_steps(W::most), true, W::minimums>;
+  using Product = decltype(product_of<kColumns, W::most, true, W::minimums>());
+  static void unpack(const uint8_t* tile, int32_t k, int32_t columns, WideTile& to) {
+    unpack_wide<Rows32>(tile, k, columns, to);
+  }
   static void unpack(const uint8_t* tile, int32_t k, int32_t columns, UnpackedTile& to) {
     constexpr gimbal::cpu::Parts32 parts = gimbal::cpu::parts32(W::type);
     const uint8_t* w = tile + kLayout<W::type>.chunk_offset(columns, k);

@@ -54,6 +54,7 @@ inline F load_part(const float* p, int n) {
 }
 inline void store(float* p, F x) { _mm256_storeu_ps(p, x.a), _mm256_storeu_ps(p + 8, x.b); }
 inline void store_part(float* p, F x, int n) {
+  if (n >= 16) return store(p, x);  // AMD's masked stores take many cycles
   _mm256_maskstore_ps(p, lanes_below(n), x.a), _mm256_maskstore_ps(p + 8, lanes_below(n - 8), x.b);
 }
 inline F add(F x, F y) { return {_mm256_add_ps(x.a, y.a), _mm256_add_ps(x.b, y.b)}; }
@@ -239,6 +240,10 @@ inline __m256i added(__m256i sum) {
   asm("" : "+x"(sum));
   return sum;
 }
+inline __m256i added(__m256i sum, __m256i x) {
+  asm("vpaddd %1, %0, %0" : "+x"(sum) : "x"(x));
+  return sum;
+}
 inline __m256i dot_half(__m256i acc, __m256i codes,
                         __m256i a) {  // pairs stay below 2 * 128 * 127 = 32512: nothing saturates
   return added(
@@ -254,8 +259,7 @@ inline I dot_wide(I acc, Codes c, I a) {
   return {dot_signed_half(acc.a, c.a, a.a), dot_signed_half(acc.b, c.b, a.b)};
 }
 inline I dot_pairs(I acc, I p, I x) {
-  return {_mm256_add_epi32(acc.a, _mm256_madd_epi16(p.a, x.a)),
-          _mm256_add_epi32(acc.b, _mm256_madd_epi16(p.b, x.b))};
+  return {added(acc.a, _mm256_madd_epi16(p.a, x.a)), added(acc.b, _mm256_madd_epi16(p.b, x.b))};
 }
 
 constexpr bool kShortSums = true;
@@ -271,6 +275,16 @@ inline ShortSums add(ShortSums x, ShortSums y) {
 inline I widen(ShortSums s) {
   __m256i ones = _mm256_set1_epi16(1);
   return {_mm256_madd_epi16(s.a, ones), _mm256_madd_epi16(s.b, ones)};
+}
+struct PairsOfBytes {
+  I first, second;
+};
+template <int Zero>
+inline PairsOfBytes pairs_of_bytes(Codes c) {
+  const __m256i zero = _mm256_set1_epi8(char(Zero));
+  const __m256i a = _mm256_sub_epi8(c.a, zero), b = _mm256_sub_epi8(c.b, zero);
+  return {{_mm256_srai_epi16(_mm256_slli_epi16(a, 8), 8), _mm256_srai_epi16(_mm256_slli_epi16(b, 8), 8)},
+          {_mm256_srai_epi16(a, 8), _mm256_srai_epi16(b, 8)}};
 }
 #endif
 

@@ -198,7 +198,7 @@ inline I dot(I acc, Codes c, I a) {  // pairs stay below 2 * 128 * 127 = 32512: 
   return {added(
       _mm512_add_epi32(acc.v, _mm512_madd_epi16(_mm512_maddubs_epi16(c.v, a.v), _mm512_set1_epi16(1))))};
 }
-inline I dot_pairs(I acc, I p, I x) { return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(p.v, x.v))}; }
+inline I dot_pairs(I acc, I p, I x) { return {added(_mm512_add_epi32(acc.v, _mm512_madd_epi16(p.v, x.v)))}; }
 constexpr int kWideZero = 0, kMaxCode = 128;
 inline I dot_wide(I acc, Codes c, I a) {
   __m512i w = _mm512_xor_si512(c.v, _mm512_set1_epi8(-128));
@@ -212,6 +212,14 @@ struct ShortSums {
 inline ShortSums short_dot(Codes c, I a) { return {_mm512_maddubs_epi16(c.v, a.v)}; }
 inline ShortSums add(ShortSums x, ShortSums y) { return {added(_mm512_add_epi16(x.v, y.v))}; }
 inline I widen(ShortSums s) { return {_mm512_madd_epi16(s.v, _mm512_set1_epi16(1))}; }
+struct PairsOfBytes {
+  I first, second;
+};
+template <int Zero>
+inline PairsOfBytes pairs_of_bytes(Codes c) {
+  const __m512i v = _mm512_sub_epi8(c.v, _mm512_set1_epi8(char(Zero)));
+  return {{_mm512_srai_epi16(_mm512_slli_epi16(v, 8), 8)}, {_mm512_srai_epi16(v, 8)}};
+}
 #endif
 
 // For tiles: code - zero in each byte, as a signed number.

@@ -309,7 +309,8 @@ inline I dot_pairs(I acc, I p, I x) {
 }
 
 // Where dot products of bytes come as 16-bit sums of two, some of those may be added before they are widened:
-// kShortSums, and then short_dot(), add() and widen().
+// kShortSums, and then short_dot(), add() and widen(); and pairs_of_bytes(): of each lane the bytes 0 and 2,
+// less Zero, as signed numbers of 16 bits, and the bytes 1 and 3.
 #include "backends/cpu/variants/no_short_sums.inc"
 
 #undef EACH
