@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Cycles that this core takes for loops of a few instructions: what else it does beside 32 products of vectors for nothing.
 
-  bench/cycles.py        x86 with AVX-512 and VNNI; needs gcc
+  bench/cycles.py        x86 with AVX-512 and VNNI, or with AVX2; needs gcc
 
-bench/results/cycles.json has its results. The length of a cycle is measured by a chain of additions, and each time is the
+With AVX2 it measures the ways to multiply 32 bytes by 32 and to add the products. bench/results/cycles.json has results with AVX-512. The length of a cycle is measured by a chain of additions, and each time is the
 least of 40: run it while nothing else runs.
 """
 import os
@@ -57,6 +57,21 @@ def cases():
             yield f"vfmadd231ps, {broadcast}, and {times} times: widening of 16 bits", loop(fma, broadcast, "widening of 16 bits", times)
 
 
+# 32 products of bytes and their sum, with AVX2. {t}: a register of its own; {s}: that of a sum.
+BYTES = {
+    "8-bit codes, by magnitude and sign": [
+        "vpsignb %%ymm8,%%ymm9,%%ymm{t}", "vpmaddubsw %%ymm{t},%%ymm10,%%ymm{t}", "vpmaddwd %%ymm{t},%%ymm11,%%ymm{t}",
+        "vpaddd %%ymm{t},%%ymm{s},%%ymm{s}"],
+    "8-bit codes, as pairs of 16 bits": 2 * ["vpmaddwd %%ymm8,%%ymm9,%%ymm{t}", "vpaddd %%ymm{t},%%ymm{s},%%ymm{s}"],
+    "codes of up to 5 bits, sums of 16 bits": ["vpmaddubsw %%ymm8,%%ymm9,%%ymm{t}", "vpaddw %%ymm{t},%%ymm{s},%%ymm{s}"],
+}
+
+
+def avx2_cases():
+    for name, steps in BYTES.items():
+        yield name, [step.format(t=i % 4, s=4 + i % 4) for i in range(PRODUCTS) for step in steps]
+
+
 FRAME = r"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,28 +97,32 @@ int main(void) {
 """
 
 
-def measure(bodies):
+def measure(bodies, flags, registers):
     loops = ""
     for i, body in enumerate(bodies):
         text = "".join(line + r"\n" for line in body)
         loops += f'static void loop{i}(long n, char* p) {{ asm volatile("1:\\n{text}dec %0\\njnz 1b" : "+r"(n) : "r"(p), "r"(p + 65536) : "memory"'
-        loops += "".join(f', "xmm{r}"' for r in range(32)) + "); }\n"
+        loops += "".join(f', "xmm{r}"' for r in range(registers)) + "); }\n"
     source = FRAME.replace("CHAIN", '"' + r"add $1,%%rax\n" * 20 + '"').replace("%%0", "%0").replace("LOOPS", loops)
     source = source.replace("NAMES", ", ".join(f"loop{i}" for i in range(len(bodies))))
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "cycles")
         with open(path + ".c", "w", encoding="utf-8") as file:
             file.write(source)
-        subprocess.run(["gcc", "-O1", "-mavx512f", "-mavx512bw", "-mavx512vnni", "-o", path, path + ".c"], check=True)
+        subprocess.run(["gcc", "-O1", *flags, "-o", path, path + ".c"], check=True)
         return subprocess.run([path], check=True, stdout=subprocess.PIPE, text=True).stdout.split()
 
 
 def main():
     with open("/proc/cpuinfo", encoding="utf-8") as file:
-        if "avx512_vnni" not in file.read():
-            sys.exit("cycles.py: this CPU has no AVX-512 with VNNI")
-    found = list(cases())
-    for (name, _), cycles in zip(found, measure([body for _, body in found])):
+        cpu = file.read()
+    if "avx512_vnni" in cpu:
+        found, flags, registers = list(cases()), ["-mavx512f", "-mavx512bw", "-mavx512vnni"], 32
+    elif "avx2" in cpu:
+        found, flags, registers = list(avx2_cases()), ["-mavx2"], 16
+    else:
+        sys.exit("cycles.py: this CPU has neither AVX-512 with VNNI nor AVX2")
+    for (name, _), cycles in zip(found, measure([body for _, body in found], flags, registers)):
         print(f"{cycles:>6} cycles: {PRODUCTS} times {name}")
 
 
