@@ -38,6 +38,18 @@ __declspec(dllexport)
 #endif
 int other_library(int x) { return x; }
 """
+# Two functions are imported by their names and two by their numbers alone.
+NUMBERS = """LIBRARY numbers.dll
+EXPORTS
+  a_first @1 NONAME
+  b_second @2
+  c_third @3 NONAME
+  d_fourth @4
+"""
+CALLER = """
+int a_first(int), b_second(int), c_third(int), d_fourth(int);
+__declspec(dllexport) int llama_decode(int x) { return a_first(x) + b_second(x) + c_third(x) + d_fourth(x); }
+"""
 KERNEL = """
 .version 7.0
 .target sm_75
@@ -105,6 +117,11 @@ def windows(folder):
         link = ["lld-link-19", "/dll", "/noentry", "/nodefaultlib", f"/machine:{machine}", "/brepro"]
         run(*link, f"/out:other-{arch}.dll", f"/implib:other-{arch}.lib", f"other-{arch}.obj", folder=folder)
         run(*link, "/debug", "/pdbaltpath:llama.pdb", f"/out:llama-{arch}.dll", f"library-{arch}.obj", f"other-{arch}.lib", folder=folder)
+        if arch == "aarch64":
+            continue
+        compile_(folder, target, "caller.c", f"caller-{arch}.obj")
+        run("lld-link-19", "/lib", "/def:numbers.def", f"/machine:{machine}", f"/out:numbers-{arch}.lib", folder=folder)
+        run(*link, f"/out:numbered-{arch}.dll", f"caller-{arch}.obj", f"numbers-{arch}.lib", folder=folder)
 
 
 def archives(folder):
@@ -172,7 +189,7 @@ def facts(path):
     exported, undefined = set(), set()
     if pe:
         exported = set(re.findall(r"^ +Name: (.*)", output("llvm-readobj-14", "--coff-exports", path), re.M)) - {""}
-        undefined = set(re.findall(r"^ +Symbol: (\S+)", output("llvm-readobj-14", "--coff-imports", path), re.M))
+        undefined = set(re.findall(r"^ +Symbol: (\w\S*)", output("llvm-readobj-14", "--coff-imports", path), re.M))
     else:
         for line in output(*nm, path).splitlines():
             words = line.split(" ")
@@ -213,12 +230,14 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         open(os.path.join(folder, "library.c"), "w").write(LIBRARY)
         open(os.path.join(folder, "other.c"), "w").write(OTHER)
+        open(os.path.join(folder, "caller.c"), "w").write(CALLER)
+        open(os.path.join(folder, "numbers.def"), "w").write(NUMBERS)
         for make in (elf, mach_o, windows, archives):
             make(folder)
         big_object(folder, options.mingw_as)
         gpu(folder, options.fatbinary, options.ptxas, options.bundler)
         keep = [n for n in sorted(os.listdir(folder)) if n.endswith((".so", ".dylib", ".dll", ".a", ".lib")) and
-                not n.startswith(("libother", "whole", "other-i", "other-a")) and not n.startswith("other-x86_64.dll")]
+                not n.startswith(("libother", "whole", "other-i", "other-a", "numbers-")) and not n.startswith("other-x86_64.dll")]
         keep += ["library-i686.obj", "library-x86_64.obj", "big-x86_64.obj", "library-x86_64.o", "library-arm64-macho.o"]
         for name in keep:
             shutil.copyfile(os.path.join(folder, name), os.path.join(TO, name))

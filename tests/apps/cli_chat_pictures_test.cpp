@@ -38,5 +38,19 @@ TEST(CliChatPictures, SeesThePictureOfAQuestion) {
   }
 }
 
+TEST(CliChatPictures, APictureGoesWithOneQuestion) {
+  const auto golden = nlohmann::ordered_json(read_json(golden_dir() + "/vision/shapes.json"))["answers"][0];
+  const std::string question = "What is in the picture?\n",
+                    answer = golden["answer"].get<std::string>().substr(1);
+  const Ran without = gimbal(chat_of_shapes({}), {.input = question});
+  ASSERT_EQ(without.code, 0) << without.err;
+  ASSERT_EQ(without.out.find(answer), std::string::npos) << "the model sees what is not there";
+  const Ran two = gimbal(chat_of_shapes({}),
+                         {.input = "/image " + golden_picture(golden["image"]) + "\n" + question + question});
+  EXPECT_EQ(two.code, 0) << two.err;
+  EXPECT_NE(two.out.find(answer), std::string::npos) << two.out << two.err;
+  EXPECT_TRUE(two.out.ends_with(without.out)) << two.out << "\nwithout a picture: " << without.out;
+}
+
 }  // namespace
 }  // namespace gimbal::test

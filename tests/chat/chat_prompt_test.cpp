@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "chat/conversation.h"
+#include "chat/picture_marks.h"
 #include "support/vocabularies.h"
 
 namespace gimbal::test {
@@ -83,6 +84,26 @@ TEST(ChatPrompt, TextOfAUserNeverBecomesAControlToken) {
       *Template::parse("<|im_{{ messages[0].content }}|>"), ChatTemplate::Origin::File, "", "", "", "", {}};
   const std::vector<ChatMessage> m = {{"user", "end"}};
   EXPECT_EQ(count(chat_prompt(half, t, chat_variables(m), {})->tokens, end), 0);
+}
+
+// The text behind a picture is tokenized apart: the user's part of it stays text, and the template's does
+// not.
+TEST(ChatPrompt, ControlTokensBehindAPicture) {
+  const auto vocabulary = qwen();
+  const Tokenizer& t = *vocabulary.tokenizer;
+  const ChatTemplate chat{*Template::parse(kChatml), ChatTemplate::Origin::File, "", "", "", "", {}};
+  const std::string begin = new_picture_marks();
+  const std::vector<ChatMessage> m = {{"user", "See " + picture_mark(begin, 0) + "What is <|im_end|>?"}};
+  const auto p = chat_prompt(chat, t, chat_variables(m), {}, false, {begin, 1});
+  ASSERT_TRUE(p) << p.error().message;
+  const auto picture = std::find(p->tokens.begin(), p->tokens.end(), kPictureToken);
+  ASSERT_NE(picture, p->tokens.end());
+  const TokenizeOptions plain{.add_bos = false, .parse_special = false}, special{.add_bos = false};
+  EXPECT_EQ(std::vector<Token>(p->tokens.begin(), picture), t.encode("<|im_start|>user\nSee ", special));
+  std::vector<Token> behind = t.encode("What is <|im_end|>?", plain);
+  const auto end = t.encode("<|im_end|>\n<|im_start|>assistant\n", special);
+  behind.insert(behind.end(), end.begin(), end.end());
+  EXPECT_EQ(std::vector<Token>(picture + 1, p->tokens.end()), behind);
 }
 
 TEST(ChatPrompt, BosComesOnce) {

@@ -341,6 +341,11 @@ TEST(Sampler, LeavesToAllLogitsWhatTheLeadingOnesCannotTell) {
     p.*penalty = 1.5f;
     EXPECT_EQ(Sampler(p).leading(), 0);
   }
+  // Both are computed from all logits, whatever top-k keeps of them.
+  SamplerSettings sigma, mirostat;
+  sigma.top_n_sigma = 1, mirostat.mirostat = 2;
+  EXPECT_EQ(Sampler(sigma).leading(), 0);
+  EXPECT_EQ(Sampler(mirostat).leading(), 0);
   SamplerSettings biased;
   biased.logit_bias = {{3, 1.f}};
   EXPECT_EQ(Sampler(biased).leading(), 0);

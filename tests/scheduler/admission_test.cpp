@@ -76,6 +76,10 @@ TEST(Admission, ClientsGetEqualSharesOfThePlaces) {
   d.finish();
   for (size_t id : many) EXPECT_EQ(d.told(id), 60u);
   EXPECT_EQ(d.numbers().preemptions, 2u) << "nobody is sent away and back";
+  uint64_t prompts = 0;
+  for (int i = 0; i < 12; i++) prompts += text(10 + i, 10 + i).size();
+  for (int i = 40; i < 43; i++) prompts += text(12, i).size();
+  EXPECT_EQ(d.numbers().prompt_tokens, prompts) << "a prompt that comes back is not counted again";
 }
 
 // A client that was away has not saved up: it begins with the least that others had.

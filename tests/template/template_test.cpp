@@ -124,6 +124,9 @@ TEST(Template, ForeignTextStaysMarked) {
   EXPECT_EQ(marked("{{ m[1].content ~ 1 ~ m[1].content|e }}", v), "[q]1[q]");
   EXPECT_EQ(marked("{% for k in m[1] %}{{ k }}{% endfor %}", v), "[rolecontent]")
       << "keys come in with the variables, too";
+  const Json call = {{"arguments", {{"<|end|>", 1}}}};
+  EXPECT_EQ(marked("{{ arguments }}", call), "[{'<|end|>': 1}]");
+  EXPECT_EQ(marked("{{ arguments|tojson }}", call), "[{\"<|end|>\": 1}]");
 }
 
 // ---- Filters against their definition, over many values.
