@@ -4,9 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "base/file.h"
 #include "model/lora.h"
 #include "support/gguf_writer.h"
+#include "support/golden.h"
 #include "support/placed.h"
 
 namespace gimbal::test {
