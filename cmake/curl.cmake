@@ -1,5 +1,6 @@
 # libcurl is opened at run time, by the few commands that fetch something: only its headers are needed here. They lie in a folder of
 # their own in the build, because beside them are those of this machine's C library, which a build for another one must not see.
+# Users of the target's headers see them, too.
 function(gimbal_use_curl_headers target)
   find_path(GIMBAL_CURL_HEADERS curl/curl.h NO_CMAKE_FIND_ROOT_PATH PATH_SUFFIXES x86_64-linux-gnu aarch64-linux-gnu)
   if(NOT GIMBAL_CURL_HEADERS)
@@ -7,5 +8,5 @@ function(gimbal_use_curl_headers target)
   endif()
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/curl-headers)
   file(CREATE_LINK ${GIMBAL_CURL_HEADERS}/curl ${CMAKE_BINARY_DIR}/curl-headers/curl SYMBOLIC)
-  target_include_directories(${target} SYSTEM PRIVATE ${CMAKE_BINARY_DIR}/curl-headers)
+  target_include_directories(${target} SYSTEM PUBLIC $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/curl-headers>)
 endfunction()

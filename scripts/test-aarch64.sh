@@ -3,14 +3,15 @@
 # other tests stay with the native build). The pinned bits run once per kind of CPU, and must run exactly the variants
 # that such a CPU can: the dispatch is tested too.
 # Usage: scripts/test-aarch64.sh [quick]    (after: scripts/setup.sh arm; cmake --preset aarch64)
-# quick: the pinned bits, certificates of x86-64 and the stories of the reference data alone, as CI does; the stories by a test of the engine, without commands and server.
+# quick: the pinned bits, certificates of x86-64 and the stories of the reference data alone, as CI does; the stories by a test of the engine. The program
+# is only built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export GIMBAL_GOLDEN=${GIMBAL_GOLDEN-tests/data}
 build=build/aarch64
 tests=(half_test quant_test encode_test fixed_math_test kernels_test table_look_up_test golden_logits_test same_bits_test)
 program=gimbal
-[ "${1-}" = quick ] && tests=() program=generate_test
+[ "${1-}" = quick ] && tests=() program="gimbal generate_test"
 
 cmake --build --preset aarch64 --target $program pinned_bits_test written_elsewhere_test "${tests[@]}"
 

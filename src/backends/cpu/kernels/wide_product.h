@@ -26,7 +26,8 @@ struct WideProduct {
   static constexpr bool kUnitPerGroup = UnitPerGroup;
   static constexpr DType x = UnitPerGroup ? DType::A8_32 : DType::A8_256;
 
-  static void stage(const uint8_t* from, int32_t columns, int, Row& r) {
+  // The zero point of the codes is already subtracted (unpack_wide).
+  static void stage(const uint8_t* from, int32_t columns, int /*zero*/, Row& r) {
     constexpr gimbal::Activations layout = gimbal::activations_of(x);
     alignas(64) uint8_t codes[256];
     for (int32_t b = 0; b < columns / layout.block; b++, from += layout.bytes) {
@@ -91,6 +92,7 @@ void unpack_wide(const uint8_t* tile, int32_t k, int32_t columns, WideTile& to) 
 // The product of a format's codes.
 template <int Columns, int Most, bool UnitPerGroup, bool Minimums>
 constexpr auto product_of() {
+  static_assert(Most < 255 || !Minimums, "no format of 8-bit codes has minimums");
   if constexpr (Most == 255 && kShortSums) return WideProduct<Columns, UnitPerGroup>();
   else return Product<Columns, product_steps(Most), UnitPerGroup, Minimums>();
 }
