@@ -3,8 +3,8 @@
 
   bench/cycles.py        x86 with AVX-512 and VNNI, or with AVX2; needs gcc
 
-With AVX2 it measures the ways to multiply 32 bytes by 32 and to add the products. bench/results/cycles.json has results with AVX-512. The length of a cycle is measured by a chain of additions, and each time is the
-least of 40: run it while nothing else runs.
+With AVX2 it measures the ways to multiply 32 bytes by 32 and to add the products. bench/results/cycles.json has results with
+AVX-512. The length of a cycle is measured by a chain of additions, and each time is the least of 40: run it while nothing else runs.
 """
 import os
 import subprocess

@@ -1,6 +1,6 @@
 # libcurl is opened at run time, by the few commands that fetch something: only its headers are needed here. They lie in a folder of
 # their own in the build, because beside them are those of this machine's C library, which a build for another one must not see.
-# Users of the target's headers see them, too.
+# PUBLIC: other layers include headers of this target that include curl.h.
 function(gimbal_use_curl_headers target)
   find_path(GIMBAL_CURL_HEADERS curl/curl.h NO_CMAKE_FIND_ROOT_PATH PATH_SUFFIXES x86_64-linux-gnu aarch64-linux-gnu)
   if(NOT GIMBAL_CURL_HEADERS)

@@ -3,8 +3,8 @@
 # other tests stay with the native build). The pinned bits run once per kind of CPU, and must run exactly the variants
 # that such a CPU can: the dispatch is tested too.
 # Usage: scripts/test-aarch64.sh [quick]    (after: scripts/setup.sh arm; cmake --preset aarch64)
-# quick: the pinned bits, certificates of x86-64 and the stories of the reference data alone, as CI does; the stories by a test of the engine. The program
-# is only built.
+# quick: the pinned bits, certificates of x86-64 and the stories of the reference data alone, as CI does; the stories by a test of
+# the engine. The program is only built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export GIMBAL_GOLDEN=${GIMBAL_GOLDEN-tests/data}

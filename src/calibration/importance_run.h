@@ -18,7 +18,7 @@ RunOptions importance_options(RunOptions, int window);
 struct ImportanceRun {
   Mean loss;        // nats of a scored token
   int windows = 0;  // that were computed
-  int next = 0;     // the window of the text behind them, counted from the text's begin
+  int next = 0;     // the number, in the whole text, of the window to continue with
 };
 
 // Adds all windows of a text to `to`, whole ones only. `progress`: before each window, and after the last

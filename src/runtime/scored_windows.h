@@ -21,7 +21,7 @@ class ScoredWindows {
 
   int window() const { return window_; }  // tokens of one
   int windows() const { return windows_; }
-  int first() const { return first_; }  // windows of the text that limit() left out before these
+  int first() const { return first_; }                      // windows of the text that limit() skipped
   int scored() const { return window_ - window_ / 2 - 1; }  // tokens of one
   // Keeps `most` windows from number `first` on. Errors: Usage if there is none.
   Status limit(int first, int most);

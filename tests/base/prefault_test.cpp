@@ -120,7 +120,7 @@ TEST_F(PrefaultTest, ASystemThatCannot) {
   EXPECT_EQ(Prefault::populate(m.bytes().subspan(1, kPage)), EINVAL);
 }
 
-// The first error ends the work of the other threads, too. Of a terabyte, they had read all otherwise.
+// The first error also ends the other threads. Otherwise they would read the whole terabyte.
 TEST_F(PrefaultTest, AnErrorEndsAllThreads) {
   const Bytes much(reinterpret_cast<const std::byte*>(uintptr_t(1) << 40), size_t(1) << 40);
   std::atomic<size_t> calls{0};

@@ -1,5 +1,4 @@
-// Weights with an adapter, read piece by piece, where a weight is larger than the piece that is merged at
-// once.
+// Weights with an adapter that are larger than what is merged at once, read piece by piece.
 #include "quantize/merged_weights.h"
 
 #include <gtest/gtest.h>

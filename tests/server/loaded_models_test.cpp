@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -32,7 +33,7 @@ class ShortMemory : public testing::Test {
     model->is_named(id);
     return ServedModelPtr(model, [this](ScriptedModel* m) { delete m, there_--; });
   }
-  // Requests in this order. The server's clock has nanoseconds; two requests still get different times.
+  // The pause gives each request a time of its own.
   void use(const std::string& id) {
     EXPECT_TRUE(models_->get(id)) << id;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -59,7 +60,7 @@ TEST_F(ShortMemory, TheModelUnusedForTheLongestTimeGoes) {
 TEST_F(ShortMemory, AModelInUseStays) {
   const ServedModelPtr held = *models_->get("a");
   use("b"), use("c");
-  EXPECT_EQ(loaded(), "ac") << "an answer of a's is being written";
+  EXPECT_EQ(loaded(), "ac") << "a is in use";
   const ServedModelPtr other = *models_->get("c");
   const auto none = models_->get("b");
   ASSERT_FALSE(none);

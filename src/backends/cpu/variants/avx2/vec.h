@@ -240,6 +240,7 @@ inline __m256i added(__m256i sum) {
   asm("" : "+x"(sum));
   return sum;
 }
+// Also in the sum's own register: six rows leave none for a copy.
 inline __m256i added(__m256i sum, __m256i x) {
   asm("vpaddd %1, %0, %0" : "+x"(sum) : "x"(x));
   return sum;
