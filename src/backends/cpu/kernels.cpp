@@ -1,7 +1,8 @@
 // Every CPU kernel of one instruction set, and the table of them: a kernel exists if and only if it has a row
 // here. CPU_PRODUCTS_ONLY: this set adds a dot product of bytes to another set, whose rows serve for the
 // rest. CPU_CODES_ONLY: of these, only products of codes, because that set has products of floats for any
-// number of rows. CPU_NO_FEW_ROWS: none of its own for few rows.
+// number of rows. CPU_NO_FEW_ROWS: none of its own for few rows. CPU_HALF_TILES: products of codes with many
+// rows take half a tile and six rows at once.
 #include "backends/cpu/kernel_abi.h"
 #include "backends/cpu/layout.h"
 #include "ops/op.h"
@@ -11,6 +12,9 @@
 #include "vec.h"  // from variants/<name>
 #ifndef CPU_PRODUCTS_ONLY
 #include "tables.h"
+#endif
+#ifdef CPU_HALF_TILES
+#include "squares.h"
 #endif
 
 namespace CPU_VARIANT {

@@ -3,10 +3,10 @@
 // multiplied by its units. Minimums are an exact integer sum, and one FMA a block.
 #pragma once
 
+#include "backends/cpu/kernels/choice_of_product.h"
 #include "backends/cpu/kernels/codes.h"
 #include "backends/cpu/kernels/memory.h"
 #include "backends/cpu/kernels/planes.h"
-#include "backends/cpu/kernels/wide_product.h"
 
 // The source of the codes of 256 columns: E is an eighth of the block (32 columns), i the vector in it.
 template <DType T>
@@ -184,9 +184,11 @@ inline void unpack_eighths(const uint8_t* block, uint8_t* to) {
 
 template <class W>
 struct Rows256 {
-  using Product = decltype(product_of<W::columns, W::most, false, W::minimums>());
-  static void unpack(const uint8_t* tile, int32_t k, int32_t columns, WideTile& to) {
-    unpack_wide<Rows256>(tile, k, columns, to);
+  static constexpr int kColumns = W::columns;
+  using Product = decltype(product_of<kColumns, W::most, false, W::minimums>());
+  template <class Tile>
+  static void unpack(const uint8_t* tile, int32_t k, int32_t columns, Tile& to) {
+    unpack_as<Rows256, W>(tile, k, columns, to);
   }
   static void unpack(const uint8_t* tile, int32_t k, int32_t columns, UnpackedTile& to) {
     const uint8_t* w = tile + kLayout<W::type>.chunk_offset(columns, k);

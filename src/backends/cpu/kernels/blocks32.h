@@ -2,8 +2,8 @@
 // adds one FMA of the minimum and the activations' sum.
 #pragma once
 
+#include "backends/cpu/kernels/choice_of_product.h"
 #include "backends/cpu/kernels/codes.h"
-#include "backends/cpu/kernels/wide_product.h"
 
 // Codes of 32 columns: vector J is columns 4 J to 4 J + 3.
 template <DType T>
@@ -106,8 +106,9 @@ template <class W>
 struct Rows32 {
   static constexpr int kColumns = W::format.group < 32 ? W::format.group : 32;
   using Product = decltype(product_of<kColumns, W::most, true, W::minimums>());
-  static void unpack(const uint8_t* tile, int32_t k, int32_t columns, WideTile& to) {
-    unpack_wide<Rows32>(tile, k, columns, to);
+  template <class Tile>
+  static void unpack(const uint8_t* tile, int32_t k, int32_t columns, Tile& to) {
+    unpack_as<Rows32, W>(tile, k, columns, to);
   }
   static void unpack(const uint8_t* tile, int32_t k, int32_t columns, UnpackedTile& to) {
     constexpr gimbal::cpu::Parts32 parts = gimbal::cpu::parts32(W::type);

@@ -78,21 +78,13 @@ struct WideProduct {
   }
 };
 
-// Rows: Rows32 or Rows256 of the format.
-template <class Rows>
-void unpack_wide(const uint8_t* tile, int32_t k, int32_t columns, WideTile& to) {
+// Rows: Rows32 or Rows256 of the format, W: its codes.
+template <class Rows, class W>
+void unpack_as(const uint8_t* tile, int32_t k, int32_t columns, WideTile& to) {
   Rows::unpack(tile, k, columns, to.tile);
   const int32_t n = columns - k < kChunk ? columns - k : kChunk;
   for (int32_t v = 0; v < n / 4; v++) {
     const PairsOfBytes p = pairs_of_bytes<128>(load_codes(to.tile.codes + 64 * v));
     store(to.pairs[0][v], p.first), store(to.pairs[1][v], p.second);
   }
-}
-
-// The product of a format's codes.
-template <int Columns, int Most, bool UnitPerGroup, bool Minimums>
-constexpr auto product_of() {
-  static_assert(Most < 255 || !Minimums, "no format of 8-bit codes has minimums");
-  if constexpr (Most == 255 && kShortSums) return WideProduct<Columns, UnitPerGroup>();
-  else return Product<Columns, product_steps(Most), UnitPerGroup, Minimums>();
 }
