@@ -86,6 +86,33 @@ TEST(Chat, LinesOfAPipeAreQuestionsWithAHistory) {
       << "what the session kept is what a new one computes";
 }
 
+// --seed is the seed of the first answer, and the one that `--stats` shows with each.
+TEST(Chat, EachAnswerHasTheNextSeed) {
+  const std::string one = temporary_path("seed-one.json"), two = temporary_path("seed-two.json");
+  const Args drawn = {"run", chat_model(), "--temp", "1", "-n", "12", "-t", "1", "--chat"};
+  const Ran r =
+      gimbal(with(drawn, {"--seed", "7"}), {.input = "Hi\n/save " + one + "\n/regen\n/save " + two + "\n"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  const auto alone = [&](const char* seed) {
+    return trimmed(gimbal(with(drawn, {"--seed", seed, "-p", "Hi"})).out);
+  };
+  const std::string first = alone("7"), second = alone("8");
+  ASSERT_NE(first, second);
+  EXPECT_EQ(trimmed(messages_of(one)[1]["content"]), first);
+  EXPECT_EQ(trimmed(messages_of(two)[1]["content"]), second);
+}
+
+TEST(Chat, APromptIsKeptInAFile) {
+  const std::string file = temporary_path("chat-prompt");
+  const Args keeping = with(base(), {"--chat", "--prompt-cache", file, "-p", "Tell me of a dog"});
+  const Ran first = gimbal(keeping);
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_FALSE(contains(first.err, "read from"));
+  const Ran second = gimbal(keeping);
+  EXPECT_EQ(second.out, first.out);
+  EXPECT_SAYS(second.err, "tokens read from");
+}
+
 TEST(Chat, OnATerminal) {
   NEEDS_A_TERMINAL();
   const std::string one = temporary_path("one.json"), two = temporary_path("two.json"),
@@ -204,6 +231,46 @@ TEST(Chat, LinesBreakBetweenWordsAtTheEdge) {
   EXPECT_EQ(trimmed(joined).substr(0, 400), flat.substr(0, 400));
 }
 
+// What a terminal of 200 columns shows of an answer with this text, up to the next prompt, without carriage
+// returns.
+std::string shown(const std::string& text) {
+  std::string grammar = "root ::= \"";
+  for (char c : text) grammar += c == '\n' ? "\\n" : std::string(1, c);
+  const Seen s = on_terminal(with({"run", chat_model(), "--greedy", "-t", "1", "-n", "2000", "--ctx", "4096"},
+                                  {"--repeat-guard", "off", "--grammar", grammar + "\""}),
+                             {{"> ", "Hi\n"}, {"> ", "/quit\n"}});
+  EXPECT_EQ(s.code, 0) << s.text;
+  std::string all;
+  for (char c : s.text.substr(s.text.find("> Hi")))
+    if (c != '\r') all += c;
+  const size_t begin = all.find('\n') + 1;
+  return all.substr(begin, all.find("\n> ", begin) - begin);
+}
+
+std::string times(int n, const std::string& text) {
+  std::string all;
+  for (int i = 0; i < n; i++) all += text;
+  return all;
+}
+
+// A letter of Chinese takes two columns, one with an accent of its own takes one.
+TEST(Chat, WideLettersAndMarksHaveTheirColumns) {
+  NEEDS_A_TERMINAL();
+  const std::string wide = "\xe4\xb8\xad", accented = "e\xcc\x81";
+  EXPECT_EQ(shown("a " + times(105, wide)), "a " + times(99, wide) + "\n" + times(6, wide));
+  const std::string word = times(9, accented);  // and a blank: 10 columns
+  EXPECT_EQ(shown(times(24, word + " ") + "end"),
+            times(19, word + " ") + word + "\n" + times(4, word + " ") + "end");
+}
+
+TEST(Chat, LinesOfCodeStayWhole) {
+  NEEDS_A_TERMINAL();
+  const std::string line = times(30, "ab cd ef ") + "end", text = times(50, "text ") + "end";
+  const std::string seen = shown("```\n" + line + "\n```\n" + text);
+  EXPECT_EQ(seen.substr(0, line.size() + 9), "```\n" + line + "\n```\n") << seen;
+  EXPECT_EQ(seen.substr(seen.rfind("```") + 4), times(39, "text ") + "text\n" + times(10, "text ") + "end");
+}
+
 TEST(Chat, AnAnswerThatRepeatsItselfEnds) {
   NEEDS_A_TERMINAL();
   const Args song = {"run", chat_model(), "--greedy",     "-n",        "300",
@@ -258,6 +325,24 @@ TEST(Chat, AFullContextDropsTheOldestTurns) {
   const Ran off = gimbal(with(small, {"--ctx-shift", "off"}), {.input = input});
   EXPECT_SAYS(off.err, "the context is full");
   EXPECT_EQ(off.code, 0) << "a question that does not fit is an error of the question";
+}
+
+// The second answer does not fit behind the first one: it goes on without that.
+TEST(Chat, AnAnswerThatFillsTheContextKeepsItsLimit) {
+  const std::string saved = temporary_path("filled.json");
+  const Ran r = gimbal(
+      {"run", chat_model(), "--greedy", "--ignore-eos", "-n", "90", "--ctx", "200", "-t", "1", "--chat"},
+      {.input = "Hi\nAnd you?\n/save " + saved + "\n"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_SAYS(r.err, "the context was full: the oldest question and its answer were forgotten");
+  const Json m = messages_of(saved);
+  ASSERT_EQ(m.size(), 2u) << m.dump();
+  EXPECT_EQ(m[0]["content"], "And you?");
+  const std::string answer = m[1]["content"];
+  const Json ids = json_of(gimbal({"tokenize", chat_model(), "--text", answer, "--json"}))["tokens"];
+  // A text may have other tokens than those that wrote it, and one more begins it.
+  EXPECT_GE(ids.size(), 80u) << "more than the 74 that the first context had room for: " << answer;
+  EXPECT_LE(ids.size(), 95u) << answer;
 }
 
 TEST(Chat, ReasoningIsDimmedOrHidden) {
@@ -329,6 +414,27 @@ TEST(Chat, RawKeepsPlainTexts) {
   EXPECT_EQ(both.code, 2);
   EXPECT_SAYS(gimbal({"run", "default", "--greedy", "-n", "4", "--chat", "-p", "Once"}).err,
               "the file has no chat template");
+}
+
+TEST(Chat, AnEmptyLineContinuesTheLastText) {
+  NEEDS_A_TERMINAL();
+  const Args six = {"run", chat_model(), "--raw", "--greedy", "-n", "6", "-t", "1"};
+  const Seen s =
+      on_terminal(six, {{"> ", "Once upon a time\n"}, {"> ", "\n"}, {"> ", "\n"}, {"> ", "/quit\n"}});
+  EXPECT_EQ(s.code, 0) << s.text;
+  std::string joined;  // the lines between the prompts; the first one repeats the text dimmed
+  for (size_t at = 0, end; at < s.text.size(); at = end + 1) {
+    end = std::min(s.text.find('\n', at), s.text.size());
+    std::string line = s.text.substr(at, end - at);
+    if (line.starts_with("> ") || contains(line, "Each line")) continue;
+    if (const size_t dimmed = line.find("\x1b[0m"); dimmed != line.npos) line.erase(0, dimmed + 4);
+    std::erase(line, '\r');
+    joined += line;
+  }
+  const Ran whole =
+      gimbal({"run", chat_model(), "--raw", "--greedy", "-n", "18", "-t", "1", "-p", "Once upon a time"});
+  ASSERT_GT(trimmed(whole.out).size(), 40u);
+  EXPECT_EQ(trimmed(joined), trimmed(whole.out));
 }
 
 }  // namespace

@@ -62,6 +62,15 @@ TEST(Detokenize, GivesTheTextBack) {
   EXPECT_EQ(seen, 12);
 }
 
+TEST(Detokenize, BlanksMayStandBesideAComma) {
+  const std::string text = gimbal({"detokenize", "--tokens", "403,407,261"}).out;
+  EXPECT_FALSE(text.empty());
+  const Ran blanks = gimbal({"detokenize", "--tokens", " 403, 407\t,\n261 "});
+  EXPECT_EQ(blanks.code, 0) << blanks.err;
+  EXPECT_EQ(blanks.out, text);
+  EXPECT_EQ(gimbal({"detokenize", "--tokens", "0", "--special"}).out, "<unk>") << "the first token";
+}
+
 TEST(Logits, AreTheReferences) {
   const std::string path = temporary_path("logits.f32"), tokens = joined(story()["all_tokens"]),
                     positions = joined(story()["positions"]);
@@ -88,6 +97,15 @@ TEST(Logits, AreTheReferences) {
   EXPECT_EQ(piped.out.size(), 3 * 512 * sizeof(float));
   EXPECT_EQ(piped.out.substr(0, 2048), piped.out.substr(4096));
   EXPECT_NE(piped.out.substr(0, 2048), piped.out.substr(2048, 2048));
+}
+
+TEST(Logits, OfATextAreThoseOfItsTokens) {
+  const Json ids = json_of(gimbal({"tokenize", "--text", "Once upon a time", "--json"}))["tokens"];
+  const std::string one = temporary_path("of-tokens"), two = temporary_path("of-text");
+  EXPECT_EQ(gimbal({"logits", "--tokens", joined(ids), "-o", one}).code, 0);
+  const Ran text = gimbal({"logits", "--prompt", "Once upon a time", "-o", two});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_TRUE(*read_file(one) == *read_file(two));
 }
 
 TEST(Dequantize, MatchesTheReferenceBitForBit) {
@@ -138,6 +156,10 @@ TEST(Info, TellsWhatAFileContains) {
     EXPECT_SAYS(gimbal({"info", story_file("q8_0")}).out, word);
 }
 
+TEST(Info, ListsNoTensorsUnasked) {
+  EXPECT_FALSE(json_of(gimbal({"info", story_file("q8_0"), "--json"})).contains("tensors"));
+}
+
 TEST(Info, HostileTextIsShownHarmless) {
   const std::string path = temporary_path("hostile.gguf");
   GgufWriter w;
@@ -146,6 +168,7 @@ TEST(Info, HostileTextIsShownHarmless) {
               "\033]0;owned\007\x9b"
               "31m")
       .string("evil\033key", std::string(100000, 'x'))
+      .string("long", "a" + std::string(300, 'b'))
       .floats("t\033[2J", {4}, {1, 2, 3, 4});
   ASSERT_TRUE(write_file(path, w.build()));
   Ran r = gimbal({"info", path, "--tensors"});
@@ -154,7 +177,8 @@ TEST(Info, HostileTextIsShownHarmless) {
   for (char c : r.out + r.err)
     ASSERT_TRUE(c == '\n' || (uint8_t(c) >= 0x20 && uint8_t(c) != 0x7f && uint8_t(c) != 0x9b));
   EXPECT_LT(r.out.size(), 10000u);
-  json_of(gimbal({"info", path, "--json"}));
+  const Json j = json_of(gimbal({"info", path, "--json"}));
+  EXPECT_EQ(j["metadata"]["long"], (Json{{"bytes", 301}, {"first", "a" + std::string(199, 'b')}}));
 }
 
 TEST(Models, AreFoundWherePeopleKeepThem) {
@@ -236,6 +260,24 @@ TEST(Plan, AddsUp) {
   EXPECT_EQ(twice["devices"][0]["kv_cache"].get<int64_t>(), 2 * m["kv_cache"].get<int64_t>());
   EXPECT_EQ(j["fits"], true);
   EXPECT_SAYS(gimbal({"plan"}).out, "It fits");
+}
+
+// Of the memory that is free now. The context takes a good part of it, so that no rounding hides the rest.
+TEST(Plan, SaysHowMuchStaysFree) {
+  const double free = json_of(gimbal({"plan", "--backend", "cpu", "--json"}))["host"]["free"].get<double>();
+  const Args large = {"plan", "--backend", "cpu", "--ctx",
+                      format("{}", std::min<int64_t>(16777216, int64_t(free / 4000)))};
+  const Json j = json_of(gimbal(with(large, {"--json"})));
+  ASSERT_EQ(j["fits"], true) << j;
+  const double total = j["host"]["total"].get<double>();
+  ASSERT_GT(total, free / 100);
+  const std::string out = gimbal(large).out;
+  const size_t at = out.find("It fits: ");
+  ASSERT_NE(at, std::string::npos) << out;
+  char* unit = nullptr;
+  double said = std::strtod(out.c_str() + at + 9, &unit);
+  said *= unit[1] == 'T' ? 1e12 : unit[1] == 'G' ? 1e9 : 1e6;
+  EXPECT_NEAR(said, free - total, total) << "with what other programs take meanwhile: " << out;
 }
 
 TEST(Plan, TensorsAddUpToIt) {
@@ -417,7 +459,11 @@ TEST(Bench, MeasuresWhatItIsAskedTo) {
       << "every matrix once, and a row of the table";
   Json skipped = json_of(gimbal({"bench", "-p", "0", "-n", "4", "-r", "1", "--json"}));
   EXPECT_TRUE(skipped["prompt_tokens_per_second"].is_null());
-  EXPECT_SAYS(gimbal({"bench", "-p", "4", "-n", "4", "-r", "1"}).out, "limits: memory");
+  // The context has room for the longer of both, so each begins anew.
+  const Ran people = gimbal({"bench", "-p", "40", "-n", "40", "-r", "1"});
+  EXPECT_EQ(people.code, 0) << people.err;
+  for (const char* line : {"\nprompt of 40 ", "\ngeneration of 40 ", "\nfirst token ", "\nlimits: memory"})
+    EXPECT_SAYS(people.out, line);
 }
 
 }  // namespace

@@ -32,6 +32,10 @@ TEST(ImatrixCommand, WritesBothFormsThatQuantizeTakes) {
   EXPECT_EQ(j["windows"], 3);
   EXPECT_EQ(j["format"], "gguf");
   EXPECT_EQ(j["complete"], true);
+  // Each layer of a dense llama has seven matrices, and the output one more; every token meets all.
+  EXPECT_EQ(j["tensors"], 5 * 7 + 1);
+  EXPECT_EQ(j["matrices"], 5 * 7 + 1);
+  EXPECT_EQ(j["matrices_without_tokens"], 0);
   EXPECT_EQ(gimbal(with(base, {"-o", gguf})).code, 2) << "it exists";
   // The perplexity is that of `gimbal perplexity` on the same windows.
   const Ran people = gimbal(with(base, {"-o", old}));
@@ -72,6 +76,15 @@ TEST(ImatrixCommand, ContinuesAndMerges) {
     EXPECT_EQ(j["metadata"]["imatrix.chunk_size"], 64) << path;
   }
   EXPECT_EQ(gimbal({"imatrix", story_file("f32")}).code, 2) << "neither text nor matrix";
+  const Ran no_text =
+      gimbal({"imatrix", story_file("f32"), "--text", "/no/such/text", "-o", temporary_path("no")});
+  EXPECT_EQ(no_text.code, 1);
+  EXPECT_SAYS(no_text.err, "cannot read '/no/such/text'");
+  EXPECT_EQ(gimbal({"imatrix", story_file("f32"), "--text", text_file(), "--ctx", "64", "--backend", "cpu",
+                    "--device", "7", "-o", temporary_path("no")})
+                .code,
+            4)
+      << "no such device";
   EXPECT_EQ(
       gimbal({"imatrix", golden_dir() + "/quant/q-f16.gguf", "--merge", first, "-o", temporary_path("no")})
           .code,

@@ -66,11 +66,15 @@ TEST(Settings, MistakesAreNamed) {
   };
   EXPECT_SAYS(error({"run", "-p", "x"}, {{"GIMBAL_CTXX", "1"}}), "did you mean GIMBAL_CTX?");
   EXPECT_SAYS(error({"run", "-p", "x"}, {{"GIMBAL_PROT", "1"}}), "did you mean GIMBAL_PORT?");
+  EXPECT_SAYS(error({"run", "-p", "x"}, {{"GIMBAL_CTXX", "http://x"}}), "did you mean GIMBAL_CTX?");
   EXPECT_SAYS(error({"run", "-p", "x"}, {{"GIMBAL_CTX", "many"}}),
               "the environment: GIMBAL_CTX must be a whole number from 1 to 16777216, not 'many'");
   const std::string wrong = own_settings("wrong", "ctx = 100\nctxx = 3\n");
   EXPECT_SAYS(error({"plan"}, {{"XDG_CONFIG_HOME", wrong}}),
               wrong + "/gimbal/config, line 2: gimbal has no option 'ctxx'");
+  // The file is for all commands, so the word may be one of another.
+  const std::string others = own_settings("others", "prot = 1\n");
+  EXPECT_SAYS(error({"plan"}, {{"XDG_CONFIG_HOME", others}}), "did you mean port?");
   // A word of one command is no mistake of another, and nothing is deleted by a name that was not typed.
   EXPECT_EQ(gimbal({"run", "-p", "x", "-n", "1"}, {.environment = {{"GIMBAL_PORT", "1"}}}).code, 0);
   EXPECT_EQ(gimbal({"rm"}, {.environment = {{"GIMBAL_MODEL", "default"}}}).code, 2);

@@ -24,6 +24,22 @@ TEST(Terminal, CtrlCTakesTheBarAway) {
   }
 }
 
+// What was read until then is kept.
+TEST(Terminal, ATextThatIsReadHasABar) {
+  NEEDS_A_TERMINAL();
+  std::string text;
+  for (int i = 0; i < 30000; i++)
+    text +=
+        format("Once upon a time there were {} little dogs. They ran to the big tree and saw a bird. ", i);
+  const std::string file = temporary_path("long.txt"), out = temporary_path("bar.imatrix.gguf");
+  ASSERT_TRUE(write_file(file, text));
+  const Seen s =
+      on_terminal({"imatrix", story_file("f32"), "--text", file, "--context", "64", "-o", out, "-t", "1"},
+                  {{"reading [", "\003"}, {" tokens\033[K", ""}, {"interrupted: --merge", ""}});
+  EXPECT_EQ(s.code, 128 + SIGINT) << s.text;
+  EXPECT_TRUE(std::filesystem::exists(out));
+}
+
 TEST(Terminal, ProgressCountsWhatIsDone) {
   NEEDS_A_TERMINAL();
   const Seen some = on_terminal({"verify", "--kernel", "*mat_mul*", "-t", "1"});

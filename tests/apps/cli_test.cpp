@@ -74,6 +74,17 @@ TEST(Run, JsonHasItsKeysAndTheSeedRepeatsTheText) {
   EXPECT_NE(other["tokens"], third["tokens"]) << "two runs without --seed";
 }
 
+// The prompt's step gives the first token, so one token has no speed, and two have that of one step.
+TEST(Run, TheSpeedIsThatOfTheStepsBehindThePrompt) {
+  const auto speed = [](const char* tokens) {
+    return json_of(gimbal(
+        {"run", "-p", "Once", "-n", tokens, "--greedy", "--json"}))["timing"]["tokens_per_second"]
+        .get<double>();
+  };
+  EXPECT_EQ(speed("1"), 0);
+  EXPECT_GT(speed("2"), 0);
+}
+
 TEST(Run, LogProbabilitiesAreInTheDocument) {
   const Args args{"run", "-p", "Once", "-n", "4", "--greedy", "--json"};
   EXPECT_TRUE(json_of(gimbal(args))["logprobs"].is_null()) << "not asked for";
@@ -170,6 +181,7 @@ TEST(Run, AReaderThatGoesAwayAndAFullDiskAreNoCrash) {
 TEST(ExitCode, UsageIsTwoAndSaysWhatWouldBeRight) {
   const std::pair<Args, const char*> cases[] = {
       {{"rnu"}, "gimbal run"},
+      {{""}, "there is no command ''"},
       {{"run", "--tmp", "1"}, "--temp"},
       {{"run", "-n", "abc", "-p", "x"}, "a whole number from -1"},
       {{"run", "-n", "-5", "-p", "x"}, "a whole number from -1"},
@@ -285,6 +297,13 @@ TEST(Options, WithoutEffectAreNotIgnoredInSilence) {
   EXPECT_SAYS(gimbal({"run", "-p", "x", "-n", "1", "--gpu-layers", "5"}).err, "all layers run on the CPU");
   EXPECT_SAYS(gimbal({"run", "-p", "x", "-n", "1", "--prefer-kernel", "no.such.*"}).err, "matches no kernel");
   EXPECT_EQ(gimbal({"run", "-p", "x", "-n", "1", "--backend", "cpu"}).err, "");
+}
+
+// What is only permitted is no reason to warn a script.
+TEST(Options, APermissionWithoutEffectIsSaidUnlessQuiet) {
+  const Args fast = {"run", "-p", "x", "-n", "1", "--backend", "cpu", "--numerics", "fast"};
+  EXPECT_SAYS(gimbal(fast).err, "--numerics fast has no effect: every kernel of cpu:0 is exact");
+  EXPECT_EQ(gimbal(with(fast, {"--quiet"})).err, "");
 }
 
 // A small file whose KV cache is large: 4 layers of 8 heads with 512 numbers each, 128 kB a position.

@@ -29,7 +29,7 @@ TEST_F(CrossvalCommand, TheSameNumbersAreTheSame) {
   const Ran r = crossval("", {"--layers"});
   EXPECT_EQ(r.code, 0) << r.err;
   for (const char* part :
-       {"interface of b8390", "all the same", "layer 4", "the same bits", "same: all numbers"})
+       {"interface of b8390", "4 tokens, all the same", "layer 4", "the same bits", "same: all numbers"})
     EXPECT_SAYS(r.out, part);
   const Json j = json_of(crossval("", {"--json"}));
   EXPECT_EQ(j["verdict"], "same");
@@ -38,6 +38,19 @@ TEST_F(CrossvalCommand, TheSameNumbersAreTheSame) {
   EXPECT_EQ(j["greedy"]["same"], 4);
   EXPECT_EQ(j["perplexity"]["ours"], j["perplexity"]["theirs"]);
   EXPECT_EQ(j["library"]["context_struct"], 136);
+}
+
+// --ctx is the length of a window, and each is a text of its own: its first token is not scored.
+TEST_F(CrossvalCommand, ALongTextIsComparedInWindows) {
+  const size_t tokens =
+      json_of(gimbal({"tokenize", story_file("f32"), "--text", kVerdictText, "--json"}))["tokens"].size();
+  ASSERT_GT(tokens, 16u) << "three windows";
+  const Json j = json_of(crossval("", {"--no-layers", "--reference", "off", "--ctx", "8", "--json"}));
+  EXPECT_EQ(j["verdict"], "same") << j;
+  EXPECT_EQ(j["perplexity"]["tokens"], tokens - (tokens + 7) / 8);
+  EXPECT_EQ(j["perplexity"]["ours"], j["perplexity"]["theirs"]);
+  const Json whole = json_of(crossval("", {"--no-layers", "--reference", "off", "--json"}));
+  EXPECT_EQ(whole["perplexity"]["tokens"], tokens - 1);
 }
 
 TEST_F(CrossvalCommand, FindsAWrongLogitWithBothValues) {
@@ -52,6 +65,8 @@ TEST_F(CrossvalCommand, FindsAWrongLogitWithBothValues) {
   EXPECT_GT(j["logits"]["their_share"].get<double>(), 1);
   EXPECT_SAYS(j["reason"].get<std::string>(), "logits: value 7 of token 2 is");
   EXPECT_SAYS(j["reason"].get<std::string>(), "in the library");
+  const Ran people = crossval("logit", {"--no-layers"});
+  EXPECT_SAYS(people.out, " of what rounding explains (here ");
 }
 
 TEST_F(CrossvalCommand, FindsTheFirstLayerThatDiffers) {

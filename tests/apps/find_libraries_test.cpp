@@ -7,6 +7,7 @@ namespace gimbal {
 namespace {
 
 namespace fs = std::filesystem;
+using test::contains;
 using test::Json;
 
 const std::map<std::string, std::string> kNothing = {
@@ -88,6 +89,14 @@ TEST(ValidateLibrary, ADemandFails) {
             "required symbols are missing: bitnet_model_new_from_file, bitnet_context_new, bitnet_tokenize");
 }
 
+TEST(ValidateLibrary, AnOldVariableIsNoted) {
+  const std::string folder = folder_with("llama-x86_64.so", "libllama.so");
+  const test::RunSetup old{.environment = with("BITNET_CPP_PATH", folder)};
+  const std::string note = "BITNET_CPP_PATH is deprecated: use BITNET_CPP_DIR";
+  EXPECT_SAYS(test::gimbal({"validate-library"}, old).err, note);
+  EXPECT_FALSE(test::contains(test::gimbal({"validate-library", "--quiet"}, old).err, note));
+}
+
 // A library that merely lies there cannot stop anything.
 TEST(ValidateLibrary, AFoundOneFallsBack) {
   const std::string folder = folder_with("llama-x86_64.so", "libllama.so");
@@ -107,6 +116,8 @@ TEST(ValidateLibrary, OfTheSystem) {
   EXPECT_NE(missing.err.find("Library not found: /nowhere/libllama.so"), std::string::npos) << missing.err;
   EXPECT_EQ(test::gimbal({"validate-library"}, {.environment = kNothing}).out,
             "No C++ inference library was found: gimbal's own engine computes everything.\n");
+  EXPECT_EQ(test::json_of(test::gimbal({"validate-library", "--json"}, {.environment = kNothing})),
+            (Json{{"libraries", Json::array()}}));
   const std::string fake =
       (fs::read_symlink("/proc/self/exe").parent_path() / "fake-llama/whole/libllama.so").string();
   const auto whole = test::gimbal({"validate-library", fake}, {.environment = kNothing});

@@ -107,6 +107,16 @@ TEST(InspectLibrary, OfAGpu) {
   EXPECT_NE(ran.out.find("Verdict:          ggml; CUDA\n"), std::string::npos) << ran.out;
 }
 
+// Whoever looks for one of these reads that there is none.
+TEST(InspectLibrary, WhatIsMissingIsShownToo) {
+  const std::string path = library_with("libplain.so", {.exported = {"compress"}, .needed = {"libc.so.6"}});
+  const auto ran = test::gimbal({"inspect-library", path});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  for (const char* line : {"Bitnet symbols:   0 found\n", "Llama symbols:    0 found\n",
+                           "CUDA symbols:     0 found\n", "Quantization:     0 found\n"})
+    EXPECT_NE(ran.out.find(line), std::string::npos) << line << ran.out;
+}
+
 TEST(InspectLibrary, Demands) {
   const std::string path = library_with("libllama.so", roadmap());
   EXPECT_EQ(test::gimbal({"inspect-library", path, "--require", "llama", "--forbid", "gpu"}).code, 0);

@@ -173,6 +173,9 @@ TEST(Audit, DrawnPositionsOfASamplerThatRemembers) {
     EXPECT_EQ(r.verdict, Verdict::Same) << r.explanation;
     EXPECT_GT(r.rows, 2);
     EXPECT_LE(size_t(r.rows), c.rows());
+    const AuditResult all = machine.check(c, {.sample = int(c.rows()), .seed = 3});
+    EXPECT_EQ(all.verdict, Verdict::Same) << all.explanation;
+    EXPECT_EQ(size_t(all.rows), c.rows()) << "no row behind the last one";
     c.answer.tokens[0] = c.answer.tokens[0] == 300 ? 301 : 300;
     EXPECT_EQ(machine.check(c, {.sample = 2, .seed = 3}).position, 0);
   }

@@ -253,6 +253,14 @@ TEST_F(PromptCache, TheCommandSaysWhatItRead) {
   const auto longer = with("Once upon a time there was a little dog. His name");
   EXPECT_SAYS(longer.err, "tokens read from");
   test::Args plain(run.begin(), run.end() - 3);
+  // Another prompt of as many tokens takes the file's place.
+  with("Once upon a time 1");
+  const std::string one = *read_file(path_);
+  with("Once upon a time 2");
+  EXPECT_NE(*read_file(path_), one);
+  const std::string two = *read_file(path_);
+  with("Once upon a time 2");
+  EXPECT_EQ(*read_file(path_), two);
   plain.push_back("-p"), plain.push_back("Once upon a time there was a little dog. His name");
   EXPECT_EQ(longer.out, test::gimbal(plain).out);
 }

@@ -73,6 +73,28 @@ TEST_F(CInterface, ListsOfObjectsAreOptions) {
   EXPECT_NE(load(R"({"lora": [{"scale": 0.5}]})").find("'lora' must be an array"), std::string::npos);
 }
 
+TEST_F(CInterface, ABiasOfNullForbidsAToken) {
+  const auto first = [&](const std::string& more) {
+    gimbal_sequence_rewind(sequence_, 0);
+    gimbal_text* text = nullptr;
+    EXPECT_EQ(gimbal_generate(sequence_, kPrompt, strlen(kPrompt),
+                              (R"({"max_tokens": 1, "greedy": true)" + more + "}").c_str(), nullptr, nullptr,
+                              nullptr, &text, nullptr),
+              GIMBAL_DONE)
+        << more;
+    size_t count = 0;
+    const int32_t* tokens = gimbal_text_tokens(text, &count);
+    EXPECT_EQ(count, 1u);
+    const int32_t token = count ? tokens[0] : -1;
+    gimbal_text_free(text);
+    return token;
+  };
+  const int32_t likely = first("");
+  const int32_t other = first(R"(, "logit_bias": [[)" + std::to_string(likely) + ", null]]");
+  EXPECT_NE(other, likely);
+  EXPECT_EQ(first(R"(, "logit_bias": [[)" + std::to_string(other) + ", 1000]]"), other);
+}
+
 TEST_F(CInterface, WritesTheTextOfTheCppLibrary) {
   gimbal::Options o;
   o.threads = 1, o.verify = gimbal::Verify::Never;

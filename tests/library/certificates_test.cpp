@@ -191,7 +191,12 @@ TEST(LibraryCertificates, FilesPrivatePromptsAndSignatures) {
   EXPECT_EQ(is_signed->without_prompt().signer(), "") << "the signature was of the whole";
   EXPECT_EQ(auditor.audit(is_signed->without_prompt(), with_prompt)->verdict, Audit::Same);
   EXPECT_FALSE(*forged(*is_signed).verify());
-  EXPECT_EQ(auditor.audit(forged(*is_signed))->subject, "signature");
+  const auto changed = auditor.audit(forged(*is_signed));
+  EXPECT_EQ(changed->subject, "signature");
+  EXPECT_NE(changed->explanation.find("changed after signing"), std::string::npos) << changed->explanation;
+  const auto of_another = auditor.audit(*is_signed, by);
+  EXPECT_EQ(of_another->subject, "signature");
+  EXPECT_NE(of_another->explanation.find("another key"), std::string::npos) << of_another->explanation;
   by.signer = is_signed->signer();
   EXPECT_EQ(auditor.audit(*is_signed, by)->verdict, Audit::Same);
   EXPECT_FALSE(c.sign(path)) << "no key";

@@ -63,6 +63,24 @@ TEST(MaskWorker, AStepHasABoundForAllTogetherAndTheRestIsFoundBeside) {
   }
 }
 
+TEST(MaskWorker, OneThatHasNothingToDoIsWoken) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int found = 0;
+  MaskWorker masks([&] {
+    const std::lock_guard lock(mutex);
+    found++;
+    changed.notify_all();
+  });
+  for (int i = 1; i <= 3; i++) {
+    masks.begin_step();
+    const auto slow = text(overlapping_grammar(40));
+    ASSERT_FALSE(masks.find(slow, INT_MAX));
+    std::unique_lock lock(mutex);
+    ASSERT_TRUE(changed.wait_for(lock, std::chrono::seconds(60), [&] { return found == i; })) << i;
+  }
+}
+
 TEST(MaskWorker, EndWhileTheyAreFound) {
   for (int i = 0; i < 3; i++) {
     MaskWorker masks;

@@ -12,6 +12,33 @@ Json once_with(const Json& more) {
   return j;
 }
 
+// Tokens without a text of their own have the one that the vocabulary lists.
+TEST_F(Completions, ControlTokensHaveTheirNamesInLogprobs) {
+  service().says("a</s>");
+  const Json j = json(
+      ask("/v1/chat/completions",
+          {{"model", "stories"}, {"messages", {{{"role", "user"}, {"content", "Hi"}}}}, {"logprobs", true}}));
+  const Json& last = j["choices"][0]["logprobs"]["content"].back();
+  EXPECT_EQ(last["token"], "</s>") << j;
+  EXPECT_EQ(last["bytes"], Json({'<', '/', 's', '>'}));
+}
+
+// Clients find a running request by its slot.
+TEST_F(Completions, RequestsAtTheSameTimeHaveSlotsOfTheirOwn) {
+  service().says("once upon", true);
+  const auto processing = [&] {
+    const Json slots = json(ask(get("/slots")));
+    return std::count_if(slots.begin(), slots.end(),
+                         [](const Json& s) { return s["is_processing"] == true; });
+  };
+  EXPECT_EQ(processing(), 0);
+  HttpClient one(server->port()), two(server->port());
+  for (HttpClient* client : {&one, &two})
+    client->send(post("/completion", R"({"prompt":"Once","stream":true,"n_predict":50})"));
+  for (int i = 0; i < 5000 && processing() < 2; i++) std::this_thread::yield();
+  EXPECT_EQ(processing(), 2);
+}
+
 // As lm-evaluation-harness reads them: a number for each token of the prompt but the first, and the answer's
 // behind them; the token that ends an answer is among these.
 TEST_F(Completions, AnEchoHasTheLogprobsOfThePrompt) {

@@ -183,6 +183,9 @@ TEST_F(Llama, SettingsReachTheSamplerOrAreRefused) {
                                      {"no_such_field", 1}})
     expect_wrong("/completion", {{"prompt", "a"}, {field, value}}, field);
 }
+expect_wrong("/completion", {{"prompt", "a"}, {field, value}}, field);
+expect_wrong("/completion", {{"prompt", "a"}, {"aa", 1}, {"bb", 1}, {"cc", 1}}, "aa");
+}
 
 TEST_F(Llama, ProbabilitiesAndChosenFields) {
   const Json j = complete({{"n_probs", 2}, {"n_predict", 2}});
@@ -194,6 +197,11 @@ TEST_F(Llama, ProbabilitiesAndChosenFields) {
   EXPECT_TRUE(first["bytes"].is_array());
   ASSERT_EQ(first["top_logprobs"].size(), 2u);
   EXPECT_EQ(first["top_logprobs"][1]["id"], tokens[0] + 1);
+  const Json one = complete({{"n_probs", 1}, {"n_predict", 2}});
+  ASSERT_EQ(one["completion_probabilities"].size(), 2u) << one;
+  EXPECT_EQ(one["completion_probabilities"][0]["top_logprobs"].size(), 1u);
+  EXPECT_FALSE(complete({{"n_predict", 2}}).contains("completion_probabilities"));
+  EXPECT_FALSE(complete({{"n_probs", 0}, {"n_predict", 2}}).contains("completion_probabilities"));
   const Json few = complete(
       {{"response_fields", {"content", "generation_settings/n_predict", "timings/prompt_n", "none/such", ""}},
        {"n_predict", 4}});
@@ -355,6 +363,7 @@ TEST_F(Llama, PathsWithoutAVersion) {
 
 TEST_F(Llama, PropertiesAndSlots) {
   const Json props = json(ask(get("/props?model=stories")));
+  EXPECT_EQ(json(ask(get("/props?model=s%74or%69es")))["model_alias"], "stories");
   EXPECT_EQ(props["total_slots"], 3);
   EXPECT_EQ(props["model_alias"], "stories");
   EXPECT_EQ(props["default_generation_settings"]["n_ctx"], 256);
@@ -416,6 +425,13 @@ TEST_F(Infill, PromptsHaveTheirGap) {
   EXPECT_EQ(service().asked().back().prompt, gap("x <fim_suffix>", "", "y")) << "texts stay texts";
   ask("/api/generate", {{"model", "stories"}, {"prompt", "x"}, {"suffix", "y"}, {"stream", false}});
   EXPECT_EQ(service().asked().back().prompt, gap("x", "", "y"));
+  for (const auto& [field, value] : {std::pair<const char*, Json>{"raw", true}, {"system", "Be brief."}}) {
+    const HttpAnswer both =
+        ask("/api/generate",
+            {{"model", "stories"}, {"prompt", "x"}, {"suffix", "y"}, {"stream", false}, {field, value}});
+    EXPECT_EQ(both.status, 400) << field << both.body;
+    EXPECT_NE(both.body.find("'suffix' makes a prompt of its own"), std::string::npos) << both.body;
+  }
   Json more = body;
   more["input_extra"] = {{{"filename", "f"}, {"text", "t"}}};
   ask("/infill", more);

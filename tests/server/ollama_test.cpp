@@ -131,6 +131,17 @@ TEST_F(OllamaClients, TheOldPathOfEmbeddings) {
   EXPECT_EQ(ask("/api/embeddings", {{"model", "stories"}, {"input", "a"}}).status, 400);
 }
 
+// A model that is to leave at once answers before.
+TEST_F(OllamaClients, AChatWithMessagesIsAnsweredBeforeItsModelLeaves) {
+  const Json body = {{"model", "stories"},
+                     {"messages", {{{"role", "user"}, {"content", "Hi"}}}},
+                     {"keep_alive", 0},
+                     {"stream", false}};
+  const Json j = json(ask("/api/chat", body));
+  EXPECT_EQ(j["message"]["content"], "once upon a time") << j;
+  EXPECT_EQ(service().asked().size(), 1u);
+}
+
 // A server that was started with models has no others, and pages cannot send what changes one.
 TEST_F(OllamaClients, WhatChangesAServer) {
   const std::vector<std::pair<const char*, Json>> changes = {

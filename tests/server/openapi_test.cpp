@@ -78,6 +78,21 @@ TEST_F(OpenApi, HasEveryRoute) {
   EXPECT_GE(ids.size(), 29u);
 }
 
+TEST_F(OpenApi, SaysWhatAnswersAre) {
+  const auto types = [&](const char* path, const char* method) {
+    std::set<std::string> all;
+    const Json& answer = document_["paths"][path][method]["responses"]["200"];
+    if (answer.contains("content"))
+      for (const auto& [type, schema] : answer["content"].items()) all.insert(type);
+    return all;
+  };
+  const std::set<std::string> json{"application/json"}, either{"application/json", "text/event-stream"};
+  EXPECT_EQ(types("/v1/models", "get"), json);
+  EXPECT_EQ(types("/api/tags", "get"), json);
+  EXPECT_EQ(types("/v1/embeddings", "post"), json);
+  EXPECT_EQ(types("/v1/completions", "post"), either);
+}
+
 TEST_F(OpenApi, DescribesTheMessagesOfTheSocket) {
   const Json& socket = document_["paths"]["/ws/generate"]["get"];
   EXPECT_TRUE(socket["responses"].contains("101"));

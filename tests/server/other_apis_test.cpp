@@ -41,6 +41,14 @@ TEST_F(Anthropic, AMessage) {
   EXPECT_EQ(count["input_tokens"], service().asked().back().prompt.size());
 }
 
+TEST_F(Anthropic, HowATokenIsChosen) {
+  ask("/v1/messages", request({{"temperature", 0.5}, {"top_p", 0.75}, {"top_k", 7}}));
+  const SamplerSettings s = service().asked().back().sampler;
+  EXPECT_EQ(s.temperature, 0.5f);
+  EXPECT_EQ(s.top_p, 0.75f);
+  EXPECT_EQ(s.top_k, 7);
+}
+
 TEST_F(Anthropic, ABudgetOfReasoning) {
   ask("/v1/messages", request({{"thinking", {{"type", "enabled"}, {"budget_tokens", 1024}}}}));
   EXPECT_EQ(service().asked().back().reasoning.tokens, 1024);
@@ -262,8 +270,11 @@ TEST_F(Responses, WhatIsWrongIsNamed) {
                                                                               {"previous_response_id", "x"},
                                                                               {"input", 5},
                                                                               {"max_output_tokens", 0},
+                                                                              {"top_logprobs", 2},
                                                                               {"background", true}})
     expect_wrong("/v1/responses", with(good, {{field, value}}), field);
+  const Json format = {{"type", "json_schema"}, {"name", "x"}};
+  expect_wrong("/v1/responses", with(good, {{"text", {{"format", format}}}}), "text.format.schema");
 }
 
 // ---- tools in all of these
@@ -336,6 +347,7 @@ TEST_F(Responses, Tools) {
   const Json j = json(ask("/v1/responses", body));
   ASSERT_EQ(j["output"].size(), 1u) << j;
   EXPECT_EQ(j["output"][0]["type"], "function_call");
+  EXPECT_TRUE(j["tools"][0].contains("strict")) << "as OpenAI's answers repeat a function";
   EXPECT_EQ(Json::parse(j["output"][0]["arguments"].get<std::string>()), kArguments);
   std::vector<std::string> names;
   const auto all = events(ask("/v1/responses", with(body, {{"stream", true}})), &names);
@@ -386,6 +398,7 @@ TEST_F(Responses, ToolsOfOtherTypes) {
   EXPECT_EQ(item(R"({"name": "local_shell", "parameters": {"command": "ls"}})")["type"], "function_call");
   EXPECT_EQ(ask("/v1/responses", with(body, {{"input", history}})).status, 200);
   const std::string prompt = models.model->tokenizer().decode(service().asked().back().prompt);
+  EXPECT_NE(prompt.find("The text matches this grammar:"), std::string::npos) << prompt;
   for (const char* part : {"*** Begin", "Done", "mail__send", "Sent", "ls", "a.txt"})
     EXPECT_NE(prompt.find(part), prompt.npos) << part;
   std::vector<std::string> names;

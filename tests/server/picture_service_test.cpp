@@ -138,10 +138,35 @@ TEST_F(Pictures, ACancelledRequestEndsWithinItsPicture) {
   EXPECT_EQ(order_, std::vector<std::string>{"a"});
 }
 
+TEST_F(Pictures, ARequestIsCancelledBeforeItsPictureIsLookedAt) {
+  std::unique_lock held(slow_);
+  GenerationSink first;
+  first.token = [](const TokenEvent&) {};
+  std::promise<void> done;
+  first.end = [&](const GenerationEnd&) { done.set_value(); };
+  first.failed = [&](const Error&) { done.set_value(); };
+  ASSERT_TRUE(service_.submit(new_request_id(), request({kNoToken}, {"slow"}), std::move(first)));
+  std::promise<Finish> end;
+  GenerationSink sink;
+  sink.token = [](const TokenEvent&) {};
+  sink.end = [&](const GenerationEnd& e) { end.set_value(e.finish); };
+  sink.failed = [&](const Error& e) { ADD_FAILURE() << e.message, end.set_value(Finish::Length); };
+  const uint64_t id = new_request_id();
+  ASSERT_TRUE(service_.submit(id, request({kNoToken}, {"a"}), std::move(sink)));
+  service_.cancel(id);
+  EXPECT_EQ(end.get_future().get(), Finish::Cancelled);
+  held.unlock();
+  done.get_future().wait();
+  EXPECT_EQ(text_.asked().size(), 1u);
+}
+
 TEST_F(Pictures, Refusals) {
   EXPECT_EQ(ask(request({1, kNoToken}, {"bad"})), "picture 1 of 1: it is damaged");
   EXPECT_EQ(ask(request({1, 2}, {"a"})), "the prompt has 0 places for 1 pictures");
   EXPECT_EQ(ask(request({1, kNoToken}, {"a", "b"})), "the prompt has 1 places for 2 pictures");
+  GenerationRequest rows = request({1, kNoToken}, {"a"});
+  rows.embeddings.push_back({1, *Embeddings::create(std::vector<float>(4, 1.f), 4), 0, 1});
+  EXPECT_NE(ask(std::move(rows)), "end") << "a place has a picture or rows, not both";
   EXPECT_TRUE(text_.asked().empty());
   EXPECT_EQ(ask(request({1, 2}, {})), "end");
 }

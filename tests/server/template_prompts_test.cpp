@@ -63,6 +63,19 @@ TEST_F(TemplatePrompts, ATemplateLearnsWhatARequestSaysOfThinking) {
   EXPECT_EQ(prompt({{"chat_template_kwargs", {{"enable_thinking", true}}}}), "on");
 }
 
+// Templates know three efforts, and OpenAI's API has more.
+TEST_F(TemplatePrompts, ATemplateGetsAnEffortThatItKnows) {
+  models.model->template_is("{{ reasoning_effort }}");
+  for (const auto& [asked, got] : {std::pair("minimal", "low"),
+                                   {"low", "low"},
+                                   {"medium", "medium"},
+                                   {"high", "high"},
+                                   {"xhigh", "high"}}) {
+    const Json body = {{"messages", {{{"role", "user"}, {"content", "Hi"}}}}, {"reasoning_effort", asked}};
+    EXPECT_EQ(json(ask("/apply-template", body))["prompt"].get<std::string>(), got) << asked;
+  }
+}
+
 TEST_F(TemplatePrompts, RequestsAndTheServerGiveATemplateVariables) {
   models.model->template_is("{{ style }} {{ voice }} {{ messages[0].content }}");
   const auto ask_with = [&](const Json& variables) {

@@ -47,13 +47,28 @@ class SteppedFront {
     const std::string line = encode(message) + "\n";
     EXPECT_EQ(send(worker_, line.data(), line.size(), MSG_NOSIGNAL), ssize_t(line.size()));
   }
+  void pass(std::chrono::milliseconds time) { now_ += time; }
   // Steps until the worker has a call of SavedPrompts::kept(); nothing: none comes.
   std::optional<wire::Save> wait_for_call() {
     const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
     while (std::chrono::steady_clock::now() < end) {
       turn();
-      if (auto call = heard()) return call;
+      if (auto call = heard<wire::Save>()) return call;
       std::this_thread::yield();
+    }
+    return std::nullopt;
+  }
+  // The next message of this kind that the worker has; those before it are passed over.
+  template <class Message>
+  std::optional<Message> heard() {
+    char piece[1 << 12];
+    for (ssize_t n; (n = recv(worker_, piece, sizeof piece, MSG_DONTWAIT)) > 0;)
+      unread_.append(piece, size_t(n));
+    for (size_t end; (end = unread_.find('\n')) != std::string::npos;) {
+      const auto message = wire::decode_to_worker(std::string_view(unread_).substr(0, end));
+      unread_.erase(0, end + 1);
+      EXPECT_TRUE(message);
+      if (const auto* it = message ? std::get_if<Message>(&*message) : nullptr) return *it;
     }
     return std::nullopt;
   }
@@ -70,18 +85,6 @@ class SteppedFront {
   std::unique_ptr<RemoteService> service;
 
  private:
-  std::optional<wire::Save> heard() {
-    char piece[1 << 12];
-    for (ssize_t n; (n = recv(worker_, piece, sizeof piece, MSG_DONTWAIT)) > 0;)
-      unread_.append(piece, size_t(n));
-    for (size_t end; (end = unread_.find('\n')) != std::string::npos;) {
-      const auto message = wire::decode_to_worker(std::string_view(unread_).substr(0, end));
-      unread_.erase(0, end + 1);
-      EXPECT_TRUE(message);
-      if (const auto* call = message ? std::get_if<wire::Save>(&*message) : nullptr) return *call;
-    }
-    return std::nullopt;
-  }
   void end_worker() {
     if (worker_ >= 0) close(std::exchange(worker_, -1));
     unread_.clear();
@@ -153,6 +156,79 @@ TEST(SteppedService, ACallThatALostWorkerHadFails) {
   const auto tokens = call.get();
   ASSERT_FALSE(tokens);
   EXPECT_NE(tokens.error().message.find("lost meanwhile"), std::string::npos) << tokens.error().message;
+}
+
+TEST(SteppedService, ACallIsAnsweredOnce) {
+  std::future<Result<int>> call;
+  SteppedFront front(3);
+  front.say(wire::Hello{.context = 64, .pid = 1});
+  call = std::async(std::launch::async, [&] { return front.service->kept(std::vector<Token>{4, 5, 6}); });
+  const auto asked = front.wait_for_call();
+  ASSERT_TRUE(asked);
+  front.say(wire::Failed{asked->id, {Code::Failed, "no room", ""}});
+  front.turn();
+  const auto tokens = call.get();
+  ASSERT_FALSE(tokens);
+  EXPECT_EQ(tokens.error().message, "no room");
+  EXPECT_EQ(front.service->facts().restarts, 0);
+  front.say(wire::Failed{asked->id, {Code::Failed, "no room", ""}});
+  front.turn();
+  EXPECT_EQ(front.service->facts().restarts, 1) << "a worker that answers twice is replaced";
+}
+
+// Whoever asks nothing of a worker hears from it all the same, so that one that hangs is found.
+TEST(SteppedService, AnIdleWorkerIsPinged) {
+  SteppedFront front(3);
+  front.say(wire::Hello{.context = 64, .pid = 1});
+  front.turn();
+  for (int i = 0; i < 3; i++) {
+    front.pass(std::chrono::seconds(1));
+    front.turn();
+    EXPECT_FALSE(front.heard<wire::Ping>()) << "each two seconds";
+    front.pass(std::chrono::seconds(1));
+    front.turn();
+    const auto ping = front.heard<wire::Ping>();
+    ASSERT_TRUE(ping) << i;
+    front.say(wire::Pong{ping->n, {}});
+    front.turn();
+  }
+  EXPECT_EQ(front.service->facts().restarts, 0);
+}
+
+// The next worker continues with the tokens that were told, and with what the sampler remembers of them.
+TEST(SteppedService, TheNextWorkerGetsTheTokensAndTheSamplersMemory) {
+  SteppedFront front(3);
+  std::vector<Token> told;
+  GenerationRequest r;
+  r.prompt = {1, 2}, r.max_tokens = 10;
+  GenerationSink sink;
+  sink.token = [&](const TokenEvent& t) { told.push_back(t.token); };
+  sink.end = [](const GenerationEnd&) {};
+  sink.failed = [](const Error&) {};
+  front.say(wire::Hello{.context = 64, .pid = 1});
+  front.turn();
+  const uint64_t id = new_request_id();
+  ASSERT_TRUE(front.service->submit(id, std::move(r), std::move(sink)));
+  front.turn();
+  const auto first = front.heard<wire::Submit>();
+  ASSERT_TRUE(first);
+  EXPECT_TRUE(first->request.written.empty());
+  EXPECT_EQ(first->request.memory, 0);
+  front.say(wire::Begun{id});
+  for (int i = 0; i < 2; i++) {
+    TokenEvent t{};
+    t.token = 40 + i, t.index = i, t.text = "x", t.memory = 6.25 + i;
+    front.say(wire::NextToken{id, t});
+  }
+  front.turn();
+  EXPECT_EQ(told, (std::vector<Token>{40, 41}));
+  front.lose_worker();
+  front.say(wire::Hello{.context = 64, .pid = 2});
+  front.turn(), front.turn();
+  const auto second = front.heard<wire::Submit>();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->request.written, told);
+  EXPECT_EQ(second->request.memory, 7.25);
 }
 
 }  // namespace
