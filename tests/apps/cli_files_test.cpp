@@ -373,11 +373,19 @@ TEST(Explain, NamesTheKernelOfEveryOp) {
     EXPECT_EQ(j["buckets"][b]["purpose"], "prompt");
     EXPECT_GT(j["buckets"][b]["rows"], j["buckets"][b - 1]["rows"]);
   }
+  int rejected = 0;
   for (const Json& b : j["buckets"])
     for (const Json& op : b["ops"]) {
       expect_keys(op, {"op", "name", "inputs", "output", "device", "kernel", "why", "rejected"});
       EXPECT_NE(op["why"], "");
+      for (const Json& r : op["rejected"]) {
+        expect_keys(r, {"kernel", "why"});
+        EXPECT_NE(r["kernel"], op["kernel"]);
+        EXPECT_NE(r["why"], "");
+        rejected++;
+      }
     }
+  EXPECT_GT(rejected, 0) << "every instruction set has products of its own, and one is taken";
   // What follows a step: the search for the largest logits.
   ASSERT_EQ(j["leading"].size(), 2u);
   for (const Json& l : j["leading"]) {

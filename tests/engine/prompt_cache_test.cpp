@@ -132,6 +132,35 @@ TEST_F(PromptCache, KeepsWhichEmbeddingsThereAre) {
   EXPECT_EQ(refused->tokens, 0);
 }
 
+TEST_F(PromptCache, KeepsEveryPictureOfAPrompt) {
+  const auto model = load(golden("arch/llama-gqa"), DType::F16, {}, true);
+  ASSERT_TRUE(model);
+  const int width = model->model->config().width;
+  const auto picture = [&](float value, int rows) {
+    return *Embeddings::create(std::vector<float>(size_t(rows) * size_t(width), value), width);
+  };
+  std::vector<int32_t> tokens = test::any_tokens(100, 500);
+  std::fill_n(tokens.begin() + 20, 10, kNoToken), std::fill_n(tokens.begin() + 60, 12, kNoToken);
+  const Inputs inputs(tokens, {{20, picture(0.5f, 10), 0, 10}, {60, picture(-0.25f, 12), 0, 12}});
+  const auto last = [](Session& s, const InputView& rows) {
+    std::vector<float> logits;
+    auto ok = s.advance(rows, Session::Wanted::Last,
+                        [&](size_t, std::span<const float> l) { logits.assign(l.begin(), l.end()); });
+    EXPECT_TRUE(ok) << ok.error().message;
+    return logits;
+  };
+  const auto s = session(model);
+  const auto want = last(*s, inputs);
+  ASSERT_TRUE(save_prompt(path_, *model, s->sequence()));
+  const auto again = load(golden("arch/llama-gqa"), DType::F16, {}, true);
+  const auto restored = session(again);
+  const auto r = restore_prompt(path_, *again, *restored);
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(r->tokens, 100) << r->why_not;
+  EXPECT_EQ(restored->keep_common(inputs), 99);
+  EXPECT_EQ(test::bits_differ(last(*restored, InputView(inputs).subview(99)), want), "");
+}
+
 // A file with a right hash that names rows beyond its embeddings, or positions beyond all ints.
 TEST_F(PromptCache, HostileSpansAreRefused) {
   const auto model = load(golden("arch/llama-gqa"), DType::F16, {}, true);

@@ -28,6 +28,10 @@ TEST(LibraryPlan, IsWhatIsLoaded) {
   EXPECT_EQ(plan->layers, 5);
   EXPECT_EQ(plan->context, 200);
   EXPECT_EQ(plan->sequences, 3);
+  EXPECT_EQ(plan->batch, 256);
+  ModelOptions few = m;
+  few.batch = 48;
+  EXPECT_EQ(engine.plan("default", few)->batch, 48);
   EXPECT_EQ(plan->cache_type, "bf16");
   EXPECT_TRUE(plan->fits) << plan->misfit.message;
   ASSERT_EQ(plan->placement.size(), 2u);

@@ -45,6 +45,32 @@ TEST(RopeAngles, YarnKeepsFastPairsAndDividesSlowOnes) {
   }
 }
 
+// [6, 3, 3] of 12 pairs in turns of three, as Qwen3-VL deals them: time, line, column as long as each has
+// pairs left, and the rest by the time.
+TEST(RopeAngles, PairsAreDealtToThePlaceInTurn) {
+  GgufWriter w;
+  w.string("general.architecture", "llama");
+  w.array("llama.rope.dimension_sections", kI32, std::vector<int32_t>{6, 3, 3});
+  const std::string bytes = w.build();
+  const auto file = parse_gguf(std::as_bytes(std::span(bytes)), "sections.gguf");
+  ASSERT_TRUE(file) << file.error().message;
+  const RopePosition place{3, 5, 8};
+  for (const auto& [order, axes] : {std::pair(RopeSections::InTurn, "tlctlctlcttt"),
+                                    {RopeSections::Blocks, "ttttttlllccc"}}) {
+    const auto angles = RopeAngles::create(*file, "llama", {.rotated = 24, .base = 100, .sections = order});
+    ASSERT_TRUE(angles) << angles.error().message;
+    ASSERT_TRUE(angles->in_sections());
+    std::vector<float> got(24);
+    angles->fill(place, got.data());
+    for (int i = 0; i < 12; i++) {
+      const int at = axes[i] == 't' ? place.time : axes[i] == 'l' ? place.line : place.column;
+      const double angle = at * std::pow(100.0, -i / 12.0);
+      EXPECT_NEAR(got[size_t(2 * i)], std::cos(angle), 1e-6) << axes << " " << i;
+      EXPECT_NEAR(got[size_t(2 * i + 1)], std::sin(angle), 1e-6) << axes << " " << i;
+    }
+  }
+}
+
 // What one architecture needs and another does not have.
 TEST(Arch, NeedsItsTensorsAndTakesNoOthers) {
   auto nothing = [](TinyLlama&) {};

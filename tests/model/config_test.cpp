@@ -106,6 +106,11 @@ TEST(Config, CountsThatLie) {
                     [=](TinyLlama& s) { s.keys.erase(std::string("llama.") + key); },
                     Code::Malformed,
                     {key, "nothing"}});
+  // Also where a count may be missing, or 0.
+  lies.push_back({"expert_count",
+                  [](TinyLlama& s) { s.text("llama.expert_count", "8"); },
+                  Code::Malformed,
+                  {"expert_count", "kind"}});
   refused(lies);
 }
 
@@ -391,6 +396,9 @@ TEST(ModelPlan, OptionsOutOfRangeAreUsageErrors) {
                          {with([](auto& o) { o.batch = INT32_MAX; }), "'batch'"},
                          {with([](auto& o) { o.sequences = 0; }), "sequences"},
                          {with([](auto& o) { o.sequences = INT32_MAX; }), "sequences"},
+                         {with([](auto& o) { o.sequences = 65537, o.context = 1; }),
+                          "'sequences' must be from 1 to 65536, not 65537"},
+                         {with([](auto& o) { o.batch = 65537; }), "'batch' must be from 1 to 65536, not 65537"},
                          {with([](auto& o) { o.sequences = 65536, o.context = 1 << 24; }), "sequences"},
                          {with([](auto& o) { o.cache_type = DType::Q4_0; }), "heads of this model have 4"},
                          {with([](auto& o) { o.cache_type = DType::Q4_K; }), "q4_k is not a format"}}) {
@@ -400,6 +408,27 @@ TEST(ModelPlan, OptionsOutOfRangeAreUsageErrors) {
     EXPECT_NE(b.error().message.find(bad.word), std::string::npos) << b.error().message;
     EXPECT_LE(largest_allocation, size_t(1) << 20);
   }
+}
+
+// A batch has a row in front of the drafts.
+TEST(ModelPlan, DraftsAreAsManyAsABatchHolds) {
+  for (const auto& [batch, drafts] : {std::pair(9, 7), {8, 7}, {4, 3}, {2, 1}, {1, 0}}) {
+    RunOptions o;
+    o.context = 64, o.batch = batch, o.drafts = 7;
+    auto b = plan({}, o);
+    ASSERT_TRUE(b) << b.error().message;
+    EXPECT_EQ(b->options.drafts, drafts) << batch;
+    EXPECT_GE(b->options.logit_rows, 1 + drafts) << batch;
+  }
+}
+
+TEST(ModelPlan, MostSequencesAndTheLargestBatchArePlanned) {
+  RunOptions o;
+  o.sequences = 65536, o.context = 1, o.batch = 65536;
+  auto b = plan({}, o);
+  ASSERT_TRUE(b) << b.error().message;
+  EXPECT_EQ(b->options.sequences, 65536);
+  EXPECT_EQ(b->options.batch, 65536);
 }
 
 TEST(ModelPlan, TheLargestContextsArePlannedWithoutBeingAllocated) {

@@ -225,6 +225,10 @@ TEST_F(Measured, RivalsAreTheBestExactRowsAndFastOnesThatMayBeTaken) {
   EXPECT_EQ(rivals(program, op, *device, {{}, false, false, {{"fake.b.mat_mul.f32", "wrong"}}}),
             (std::vector<size_t>{0, 2, 3}));
   EXPECT_TRUE(rivals(program, op, *device, {{"fake.b.*"}, false, false}).empty());
+  KernelPreference few{{}, false, false, {{"fake.c.mat_mul.f32", "wrong"}, {"fake.d.mat_mul.f32", "wrong"}}};
+  EXPECT_EQ(rivals(program, op, *device, few), (std::vector<size_t>{0, 1})) << "two can be compared";
+  few.quarantined.push_back({"fake.b.mat_mul.f32", "wrong"});
+  EXPECT_TRUE(rivals(program, op, *device, few).empty()) << "one has no rival";
 }
 
 }  // namespace

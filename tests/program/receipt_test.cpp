@@ -67,6 +67,10 @@ TEST(Receipt, CountsWhatRanOnEachDevice) {
   EXPECT_EQ(runs(all, "attention", "cpu:0"), 2u * 2) << "two steps of two layers";
   EXPECT_EQ(runs(all, "attention", "toy:0"), 2u * 3);
   EXPECT_TRUE(not_counted(all).empty());
+  for (const ReceiptLine& l : all) {
+    EXPECT_TRUE(l.why == "the highest rank that fits" || l.why == "the only kernel that fits")
+        << l.kernel << ": nothing was measured, but it says: " << l.why;
+  }
   for (const std::string& line : elsewhere(all, "toy:0")) EXPECT_NE(line.find("ran on cpu:0"), line.npos);
   EXPECT_FALSE(elsewhere(all, "toy:0").empty());
 }

@@ -107,6 +107,20 @@ TEST(ImportanceFiles, WrittenOnesAreReadInBothForms) {
   EXPECT_EQ(tail[1], 5) << "the length of a.txt";
 }
 
+// A file is written piece by piece; this tensor is longer than a piece.
+TEST(ImportanceFiles, LongTensorsAreWrittenWhole) {
+  std::vector<double> squares(700'000);
+  for (size_t i = 0; i < squares.size(); i++) squares[i] = double(i % 4099) / 4;
+  ImportanceSums made;
+  made.add("blk.0.attn_q.weight", {squares, {1024}});
+  made.windows = 1, made.window = 512, made.texts = {"a.txt"};
+  const std::string path = temporary_path("long.gguf");
+  ASSERT_TRUE(made.write_gguf(path));
+  const auto again = ImportanceSums::open(path);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_TRUE(again->tensors().at("blk.0.attn_q.weight").squares == squares);
+}
+
 TEST(ImportanceFiles, SumsAreAdded) {
   ImportanceSums sum = made_sums();
   ASSERT_TRUE(sum.add(made_sums(), "again"));

@@ -90,6 +90,20 @@ TEST_P(CacheSize, GrowsWithWhatIsFreeAndLeavesItsShare) {
   EXPECT_EQ(before, kMost);
 }
 
+// A context that is no whole number of pages needs all of its last page.
+TEST_P(CacheSize, StaysAsLargeAsTheContextWhereNothingIsFree) {
+  invented().free = 1, invented().own = GetParam();
+  const auto device = *Device::open(invented().table, 0, "threads=1");
+  RunOptions o;
+  o.context = 500, o.cache_positions = 500, o.sequences = kSequences, o.batch = 32;
+  auto small = make_model_plan(file_, *device, o);
+  ASSERT_TRUE(small) << small.error().message;
+  ASSERT_EQ(cache_positions(*small), 8 * kPagePositions);
+  const auto b = with_larger_cache(file_, std::move(*small), {kMost, 0, 1});
+  ASSERT_TRUE(b) << b.error().message;
+  EXPECT_EQ(cache_positions(*b), 8 * kPagePositions);
+}
+
 TEST_P(CacheSize, AModestOneMayTakeWhatWouldBeLeft) {
   const Taken all = plan(uint64_t(1) << 40, {kMost, 0, 1});
   const uint64_t free = (all.others + all.cache) / 15 * 16 + 4096;  // it just fits beside the sixteenth

@@ -391,6 +391,11 @@ TEST(Drafts, FailWithoutHarmToTheText) {
   EXPECT_EQ(told, std::vector<std::string>{"gone"}) << "said once";
   EXPECT_TRUE(d.ended());
   EXPECT_EQ(d.counts().drafted, 6u);
+  // With nobody to tell, the text goes on as well.
+  session->rewind(0);
+  Drafting quiet(std::make_unique<Fails>(), Drafting::Length::Most);
+  EXPECT_EQ(tell(*session, {5, 6}, samplers()[0], 30, &quiet), want);
+  EXPECT_TRUE(quiet.ended());
   // Under strict the text ends, and so does each one after it.
   session->rewind(0);
   Drafting strict(std::make_unique<Fails>(), Drafting::Length::Most,

@@ -188,6 +188,19 @@ TEST(NewerSamplers, MirostatHoldsTheSurprise) {
   }
 }
 
+// Zipf's exponent of tokens of which only two can be drawn at all. By the formulas above it is
+// t ln(p0 / p1) / t^2 = 1 / ln 2, where ln(p0 / p1) = 1; and k = 0.97, so that one token is kept.
+TEST(NewerSamplers, MirostatIgnoresTokensWithoutProbability) {
+  SamplerSettings s = plain();
+  s.mirostat = 1, s.mirostat_tau = 0.5f, s.mirostat_eta = 0.1f;
+  std::vector<float> logits(400, -10000.0f);
+  logits[7] = 1, logits[3] = 0;
+  const double z = 1 / std::log(2.0), e = z - 1,
+               k = std::pow(e * std::pow(2.0, 2 * 0.5) / (1 - std::pow(400.0, -e)), 1 / z);
+  ASSERT_LT(k, 1);
+  expect_near(actual(s, logits, {}), {{7, 1.0}});
+}
+
 TEST(NewerSamplers, AdaptiveDrawsNearItsTarget) {
   SamplerSettings s = plain();
   s.adaptive_target = 0.3f, s.adaptive_decay = 0.8f, s.seed = 6;

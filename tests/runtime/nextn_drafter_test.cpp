@@ -173,6 +173,63 @@ TEST(NextnDrafter, GoesOnBehindWhatItDoesNotKnow) {
   EXPECT_LE(guess->size(), 9u);
 }
 
+// The rows of a prompt are computed before their states are dropped: less memory does not make it shorter.
+TEST(NextnDrafter, KnowsAllOfAPromptThatIsLongerThanItsMemory) {
+  const auto guesses = [](const std::string& file, int batch) {
+    RunOptions o;
+    o.context = 200, o.batch = batch;
+    Pair p(file, o);
+    std::vector<Text> all;
+    for (unsigned seed : {1u, 2u, 3u, 4u}) {
+      auto session = Session::create(*p.model);
+      EXPECT_TRUE(session);
+      (*session)->watch(p.drafter.get());
+      const Text text = prompt_of(*p.model, 81, seed);
+      EXPECT_TRUE((*session)->advance(std::span(text).first(80), Session::Wanted::None, {}));
+      auto guess = p.drafter->propose(text, 5);
+      EXPECT_TRUE(guess) << guess.error().message;
+      all.push_back(guess ? *guess : Text());
+      EXPECT_EQ(all.back().size(), 5u);
+    }
+    return all;
+  };
+  for (const char* name : models()) {
+    const std::string file = with_nextn(golden(name));
+    EXPECT_EQ(guesses(file, 20), guesses(file, 100)) << name;
+  }
+}
+
+// Behind rows whose states are gone, it guesses as one does that never saw them.
+TEST(NextnDrafter, BeginsAnewBehindStatesThatAreGone) {
+  for (const char* name : models()) {
+    SCOPED_TRACE(name);
+    const std::string file = with_nextn(golden(name));
+    RunOptions o;
+    o.context = 200, o.batch = 20;
+    for (unsigned seed : {1u, 2u, 3u}) {
+      Pair seen(file, o), late(file, o);
+      ASSERT_TRUE(seen.drafter && late.drafter);
+      const Text text = prompt_of(*seen.model, 62, seed);
+      const auto advance = [&](Session& s, size_t from, size_t n) {
+        EXPECT_TRUE(s.advance(std::span(text).subspan(from, n), Session::Wanted::None, {}));
+      };
+      auto a = *Session::create(*seen.model), b = *Session::create(*late.model);
+      a->watch(seen.drafter.get());
+      advance(*a, 0, 40);
+      ASSERT_TRUE(seen.drafter->propose(std::span(text).first(41), 3));
+      for (size_t i = 40; i < 61; i++) advance(*a, i, 1);  // one more than it keeps
+      advance(*b, 0, 60);
+      b->watch(late.drafter.get());
+      advance(*b, 60, 1);
+      const auto got = seen.drafter->propose(text, 5), want = late.drafter->propose(text, 5);
+      ASSERT_TRUE(got) << got.error().message;
+      ASSERT_TRUE(want) << want.error().message;
+      EXPECT_EQ(want->size(), 5u);
+      EXPECT_EQ(*got, *want);
+    }
+  }
+}
+
 TEST(NextnDrafter, BatchesSayWhatIsMissing) {
   Pair p(with_nextn(golden("glm4moe")));
   ASSERT_TRUE(p.model && p.layer);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <set>
 
 #include "base/file.h"
 #include "support/declared.h"
@@ -298,6 +299,32 @@ TEST_F(StoredPrefixes, SmallBoundsCostTimeOnly) {
     EXPECT_EQ(bits_differ(answer(a, text, 390).logits, want.logits), "") << most;
     EXPECT_EQ(bits_differ(answer(a, text, 390).logits, want.logits), "") << most;
     EXPECT_LE(a.pages->numbers().bytes, most);
+  }
+}
+
+// Pages go in the order of their use (page_folder_test): an answer from stored pages makes these the latest.
+TEST_F(StoredPrefixes, AnAnswerUsesItsPagesAgain) {
+  const auto text = any_tokens(230, 500);
+  std::vector<int32_t> other = text;
+  other[0] = text[0] == 1 ? 2 : 1;
+  for (const char* name : {"arch/llama-gqa", "more/arch/qwen35"}) {
+    SCOPED_TRACE(name);
+    Loaded m(name, open_pages());
+    answer(m, text, 200);
+    const auto of_text = files();
+    answer(m, other, 200);
+    const auto all = files();
+    ASSERT_GT(all.size(), of_text.size());
+    EXPECT_EQ(answer(m, text, 200).stored, 192);
+    EXPECT_EQ(files().size(), all.size()) << "nothing new is written";
+    const std::set<std::string> used(of_text.begin(), of_text.end());
+    auto latest_of_other = fs::file_time_type::min();
+    for (const std::string& file : all)
+      if (!used.contains(file)) latest_of_other = std::max(latest_of_other, fs::last_write_time(file));
+    size_t later = 0;
+    for (const std::string& file : of_text) later += fs::last_write_time(file) > latest_of_other;
+    EXPECT_GE(later, 3u) << "of three pages of keys and values";
+    fs::remove_all(path_);
   }
 }
 

@@ -154,6 +154,19 @@ TEST(Sequence, AMarkIsOnePlaceMore) {
   EXPECT_EQ(pool.free_pages(0), 6);
 }
 
+TEST(Sequence, TheStateBehindTheFirstTokenCanBeMarked) {
+  SequencePool pool({{StateKind::Recurrent, 0, 6, 1}}, 1, 2048, 64);
+  auto s = *pool.create();
+  ASSERT_TRUE(grow(pool, *s, counting(1)));
+  const Pages first = pages_of(*s);
+  s->mark();
+  ASSERT_TRUE(grow(pool, *s, counting(5)));
+  EXPECT_NE(pages_of(*s), first) << "the marked state is not written to";
+  EXPECT_EQ(s->truncate(1), 1);
+  EXPECT_EQ(pages_of(*s), first) << "and it is the state again";
+  EXPECT_EQ(pool.free_pages(0), 5);
+}
+
 TEST(Sequence, AdoptsPagesThatItCouldHave) {
   SequencePool pool({{StateKind::Paged, 0, 5, 4}, {StateKind::Paged, 100, 5, 4}}, 2, 256, 64);
   auto s = *pool.create();

@@ -32,6 +32,21 @@ double error_of(const std::vector<double>& got, const std::vector<double>& want,
   return std::sqrt(sum / weights);
 }
 
+TEST_F(Blocks, AVectorHasThoseOfARow) {
+  const Tensor x = Tensor::arange(-32, 32, 1, DType::F32, *queue), row = x.reshape({1, 64});
+  const Tensor blocks = x.to(DType::Q8_0);
+  ASSERT_TRUE(blocks.ok()) << blocks.error().message;
+  EXPECT_EQ(blocks.dims(), (Dims{64}));
+  EXPECT_EQ(*blocks.bytes(), *row.to(DType::Q8_0).bytes());
+  for (const Tensor& none : {x.narrow(0, 0, 33), Tensor::full(Dims{}, 1, DType::F32, *queue)}) {
+    const Tensor refused = none.to(DType::Q8_0);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().reason, reason::kShape);
+    EXPECT_NE(refused.error().message.find("q8_0 needs multiples of 32"), std::string::npos)
+        << refused.error().message;
+  }
+}
+
 // ggml's bytes for the formats whose search is ggml's; for all others no larger error than ggml's.
 TEST_F(Blocks, AreThoseOfGgmlOrNoWorse) {
   const auto inputs = read_json(golden_dir() + "/encode/inputs.json");

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <cmath>
+#include <mutex>
+#include <set>
 #include <stdexcept>
 
 #include <gimbal/custom_op.h>
@@ -58,6 +60,28 @@ TEST_F(CustomOps, ThreadsComputeParts) {
   const Custom op = made(doubled_sum(1000));
   const Tensor x = Generator(1, *three).normal({20, 521});
   EXPECT_EQ(*op({x, x}).bytes(), *(x * 3).bytes());
+}
+
+TEST_F(CustomOps, HaveAsManyPartsAsTheirResultNeeds) {
+  struct Case {
+    int64_t elements, each, parts;
+  };
+  for (const Case& c : {Case{10, 5, 2}, {11, 5, 3}, {9, 5, 2}, {1, 5, 1}, {5, 5, 1}, {4, 1, 4}, {7, 0, 1}}) {
+    std::mutex mutex;
+    std::multiset<int64_t> indices, counts;
+    CustomOp op;
+    op.name = "counted", op.elements_per_part = c.each;
+    op.cpu = [&](std::span<const HostView>, const HostTarget&, Part part) -> Status {
+      const std::lock_guard lock(mutex);
+      indices.insert(part.index), counts.insert(part.count);
+      return Done{};
+    };
+    ASSERT_TRUE(made(op)({Tensor::zeros({c.elements}, DType::F32, *queue)}).values<float>());
+    std::multiset<int64_t> each_once;
+    for (int64_t i = 0; i < c.parts; i++) each_once.insert(i);
+    EXPECT_EQ(indices, each_once) << c.elements << " elements, " << c.each << " in a part";
+    EXPECT_EQ(counts.count(c.parts), counts.size());
+  }
 }
 
 TEST_F(CustomOps, OfTwoKindsMeetInOneRecordedFunction) {
@@ -157,6 +181,16 @@ TEST_F(CustomOps, MisuseIsRefused) {
   }
   op.name = "fine", op.inputs = 8;
   EXPECT_FALSE(custom_op(op));
+  op = doubled_sum();
+  op.fallback = "metal";
+  EXPECT_FALSE(custom_op(op)) << "the CPU is the only one to fall back to";
+  op.cpu = nullptr, op.kernel = "STORE(y, at, 1.0f)", op.fallback = "";
+  EXPECT_TRUE(custom_op(op)) << "a text needs no function";
+  op.fallback = "cpu";
+  const auto nothing_there = custom_op(op);
+  ASSERT_FALSE(nothing_there);
+  EXPECT_NE(nothing_there.error().message.find("the fallback to the CPU needs a function"), std::string::npos)
+      << nothing_there.error().message;
   const Custom sum = made(doubled_sum());
   const Tensor x = Tensor::zeros({2}, DType::F32, *queue), none = Tensor::zeros({0}, DType::F32, *queue);
   EXPECT_EQ(sum({x}).error().reason, reason::kShape);

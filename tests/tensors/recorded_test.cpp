@@ -193,6 +193,10 @@ TEST(Recorded, ATensorOfTheFunctionHasNoValuesElsewhere) {
   EXPECT_FALSE(f.run(in));
   const Recorded other = record(q, [&](std::span<const Tensor>) { return std::vector{*kept * 2}; });
   EXPECT_FALSE(other.run(x));
+  const Recorded same = record(q, [&](std::span<const Tensor>) { return std::vector{*kept}; });
+  const auto returned = same.run(x);
+  ASSERT_FALSE(returned);
+  EXPECT_EQ(returned.error().reason, "recorded");
 }
 
 TEST(Recorded, FunctionsOfFunctions) {

@@ -62,6 +62,7 @@ TEST_F(Fit, TakesAsManyLayersAsFit) {
         EXPECT_TRUE(b->stages[0].embedding && b->stages[1].head && !b->stages[1].embedding);
         EXPECT_EQ(b->last().layers, *fit);
         EXPECT_NE(b->last().why.find("as many layers as fit"), std::string::npos) << b->last().why;
+        EXPECT_NE(b->stages[0].why.find("the whole model takes "), std::string::npos) << b->stages[0].why;
       }
     }
   const auto gpu = with_memory(bytes_of_all(options()));
