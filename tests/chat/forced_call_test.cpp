@@ -209,6 +209,24 @@ TEST(CallOrForm, TheMarkDecides) {
   }
 }
 
+TEST(CallOrForm, AListHasOneCallWhereOneIsAllowed) {
+  const CallableTool tools[] = {{"weather", &kCity}, {"now", &kNothing}};
+  const auto tokenizer = tokenizer_with({{"[TOOL_CALLS]"}});
+  const auto tree = TokenTree::create(*tokenizer, tokenizer->size());
+  const std::string call = "{\"name\": \"now\", \"arguments\": {}}";
+  for (const bool one_call : {false, true}) {
+    SCOPED_TRACE(one_call);
+    const auto asked =
+        call_or_form(ToolCallFormat::of("[TOOL_CALLS]"), tools, "root ::= \"a\"", *tokenizer, one_call);
+    ASSERT_TRUE(asked) << asked.error().message;
+    const auto constraint = Constraint::create(*Grammar::gbnf(asked->grammar), tree);
+    ASSERT_TRUE(constraint) << constraint.error().message;
+    EXPECT_TRUE(fits(*tokenizer, *constraint, "[TOOL_CALLS][" + call + "]"));
+    EXPECT_EQ(fits(*tokenizer, *constraint, "[TOOL_CALLS][" + call + ", " + call + "]"), !one_call);
+    EXPECT_FALSE(fits(*tokenizer, *constraint, "[TOOL_CALLS][]", false));
+  }
+}
+
 TEST(CallOrForm, MessagesOfGptOss) {
   const std::vector<Mark> marks = {{"<|channel|>"}, {"<|message|>"}, {"<|constrain|>"}};
   const auto format = ToolCallFormat::of("<|channel|> to=functions.");

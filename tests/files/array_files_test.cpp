@@ -175,6 +175,18 @@ TEST(ArrayFiles, WrittenNpyIsReadBackAndAligned) {
   }
 }
 
+// The size of a safetensors file's header takes its first 8 bytes, and the header has at least "{}".
+TEST(ArrayFiles, SafetensorsThatEndBeforeTheirHeader) {
+  const auto error = [](size_t bytes) {
+    const std::string zeros(bytes, '\0');
+    const auto source = parse_safetensors(std::as_bytes(std::span(zeros)), "short");
+    return source ? "no error" : source.error().message;
+  };
+  EXPECT_EQ(error(0), "'short': expected a safetensors file, found 0 bytes");
+  EXPECT_EQ(error(7), "'short': expected a safetensors file, found 7 bytes");
+  EXPECT_EQ(error(8), "'short': the header at byte 8: expected a JSON object");
+}
+
 // Every file cut short, and every byte of a header changed, is refused or gives tensors inside the file.
 TEST(ArrayFiles, DamagedFilesAreRefusedOrStayInside) {
   for (const char* name :
@@ -219,6 +231,10 @@ TEST(ArrayFiles, NpyHeadersAreReadAsNumPyWritesThem) {
   EXPECT_FALSE(with("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), 'more': 1}"));
   EXPECT_FALSE(with("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 3), }"));
   EXPECT_FALSE(with("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), } x"));
+  for (const char* lacks :
+       {"{'fortran_order': False, 'shape': (2, 3), }", "{'descr': '<f4', 'shape': (2, 3), }",
+        "{'descr': '<f4', 'fortran_order': False, }", "{}"})
+    EXPECT_FALSE(with(lacks)) << lacks;
 }
 
 }  // namespace

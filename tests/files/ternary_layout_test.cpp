@@ -99,6 +99,8 @@ TEST(TernaryLayout, WhatIsNotKnownIsRefused) {
   for (const TernaryTiles& t : std::vector<TernaryTiles>{{64, 64, 48, 32, 32},
                                                          {64, 64, 32, 48, 32},
                                                          {64, 64, 32, 32, 16},
+                                                         {64, 64, 32, 32, 64},
+                                                         {64, 64, 16, 32, 32},
                                                          {64, 64, 0, 32, 32},
                                                          {64, 64, 32, -32, 32},
                                                          {64, 64, 32, 4, 32}}) {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "support/gguf_writer.h"
 #include "support/grammars.h"
 #include "support/vocabularies.h"
 
@@ -160,6 +161,21 @@ TEST(Constraint, AllowsATokenIfItsBytesFit) {
       }
     }
   }
+}
+
+// A vocabulary without all bytes writes the characters that are tokens, and no others that only begin one.
+TEST(TokenTree, TheAlphabetIsWhatCanBeWrittenAlone) {
+  GgufWriter file;
+  file.string("tokenizer.ggml.model", "llama")
+      .strings("tokenizer.ggml.tokens", {"<unk>", "<s>", "</s>", "a", "b", "cd", "\u00e9", "\u00f6x"})
+      .array("tokenizer.ggml.token_type", kI32, std::vector<int32_t>{2, 3, 3, 1, 1, 1, 1, 1})
+      .array("tokenizer.ggml.scores", kF32, std::vector<float>(8, -1));
+  const auto tokenizer = tokenizer_of(file.build());
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+  const auto tree = TokenTree::create(**tokenizer, (*tokenizer)->size());
+  std::vector<uint32_t> bounds;
+  for (const CharRange& r : tree->alphabet()) bounds.push_back(r.low), bounds.push_back(r.high);
+  EXPECT_EQ(bounds, (std::vector<uint32_t>{'a', 'b', 0xe9, 0xe9}));
 }
 
 TEST(Constraint, EveryTextCanBeCompleted) {

@@ -116,6 +116,11 @@ TEST(SchemaBounds, OppositesAreExact) {
       {R"({"not":{"anyOf":[{"enum":[null,3]},{"type":"string"}]}})",
        {"4", "true", "[]"},
        {"null", "3", "\"a\""}},
+      {R"({"type":"integer","not":{"allOf":[{"minimum":3},{"maximum":5}]}})",
+       {"2", "6", "-7"},
+       {"3", "4", "5"}},
+      {R"({"type":"integer","not":{"minimum":3,"exclusiveMaximum":false}})", {"2", "-7"}, {"3", "9"}},
+      {R"({"type":"integer","not":{"maximum":3,"exclusiveMinimum":false}})", {"4", "9"}, {"3", "-7"}},
       {R"({"not":{"not":{"enum":["a",1]}}})", {"\"a\"", "1"}, {"2", "\"b\"", "null"}},
       {R"({"type":"integer","not":{"anyOf":[{"minimum":3,"maximum":5},{"const":9}]}})",
        {"2", "6", "10", "-7"},
@@ -159,6 +164,20 @@ TEST(SchemaBounds, DifferentItemsByTheirPlaces) {
       R"({"type":"array","uniqueItems":true,"maxItems":2,"prefixItems":[{"type":"integer"},{"type":"number"}]})"));
 }
 
+// Different items of listed values: each list of some of them, and only values that fulfil all parts.
+TEST(SchemaBounds, DifferentItemsOfListedValues) {
+  const std::string kListed = R"({"type":"array","uniqueItems":true,"items":)";
+  for (const char* items :
+       {R"({"allOf":[{"maximum":2},{"enum":[1,2,3,2]}]})", R"({"allOf":[{"enum":[1,2,3,2]},{"maximum":2}]})",
+        R"({"enum":[3,1,2],"maximum":2,"allOf":[{"minimum":0}]})"}) {
+    SCOPED_TRACE(items);
+    Matcher m(compiled(kListed + items + "}"));
+    for (const char* text : {"[]", "[1]", "[2]", "[1,2]", "[2,1]"}) EXPECT_TRUE(m.matches(text)) << text;
+    for (const char* text : {"[3]", "[1,3]", "[1,1]", "[2,1,2]", "[1,2,3]"})
+      EXPECT_FALSE(m.matches(text)) << text;
+  }
+}
+
 // The values of an enum, each of which has to fulfil all other keywords, too.
 TEST(SchemaBounds, ValuesOfAnEnumBesideConditions) {
   const struct {
@@ -175,6 +194,9 @@ TEST(SchemaBounds, ValuesOfAnEnumBesideConditions) {
        {"\"a\"", "\"aa\"", "\"ba\"", "\"bb\""},
        {"\"ab\"", "\"b\"", "\"aab\""}},
       {R"({"$ref":"#/$defs/a%20b%3f%4A","$defs":{"a b?J":{"const":2}}})", {"2"}, {"1"}},
+      {R"({"$ref":"#/$defs/%30%39%41%46%61%66%29%4f%4F","$defs":{"09AFaf)OO":{"const":2}}})", {"2"}, {"1"}},
+      // Digits in a text behind a quotation mark are no number.
+      {R"({"const":"\"12345678901234567890"})", {R"("\"12345678901234567890")"}, {"12345678901234567890"}},
   };
   for (const auto& c : kCases) {
     SCOPED_TRACE(c.schema);

@@ -225,6 +225,100 @@ TEST(ConfigKeys, LongRope) {
             std::string::npos);
 }
 
+// Which layers have a window: every one but each n-th, or a list of their kinds. The usual period is not
+// written, as in GGUF files.
+TEST(ConfigKeys, WindowsOfLayers) {
+  const auto periods = [](const Made& m) { return m.numbers.count("attention.sliding_window_pattern"); };
+  const Json windows = {{"sliding_window", 512}, {"sliding_window_pattern", 3}};
+  const Made m = made(windows, "gemma3_text");
+  EXPECT_EQ(m.error, "");
+  EXPECT_EQ(m.numbers.at("attention.sliding_window"), 512);
+  EXPECT_EQ(m.numbers.at("attention.sliding_window_pattern"), 3);
+  EXPECT_EQ(made({{"sliding_window", 9999}}, "gemma3_text").numbers.at("attention.sliding_window"), 2048)
+      << "no more than all positions";
+  EXPECT_EQ(
+      made({{"_sliding_window_pattern", 5}}, "gemma3_text").numbers.at("attention.sliding_window_pattern"),
+      5);
+  EXPECT_EQ(made({{"sliding_window_pattern", 8}}, "cohere2").numbers.at("attention.sliding_window_pattern"),
+            8);
+  EXPECT_EQ(periods(made({{"sliding_window_pattern", 6}}, "gemma3_text")), 0u);
+  EXPECT_EQ(periods(made({{"sliding_window_pattern", 4}}, "cohere2")), 0u);
+  EXPECT_EQ(periods(made(Json::object(), "gemma3_text")), 0u);
+
+  Json config = kLlama;
+  config["layer_types"] = {"full_attention", "sliding_attention"}, config["sliding_window_pattern"] = 3;
+  ModelConfig listed(parse_json(config.dump()), "'config.json'");
+  MetadataBuilder out("folder");
+  ASSERT_TRUE(add_config(listed, *family_of("gemma3_text"), out));
+  const MetadataArray* kinds = out.metadata().array("gemma3.attention.sliding_window_pattern");
+  ASSERT_TRUE(kinds);
+  EXPECT_EQ(kinds->type, MetadataType::Bool);
+  EXPECT_EQ(kinds->integers(), (std::vector<int64_t>{0, 1}));
+}
+
+// MiniCPM's report: the scale of depth is divided by the root of the number of layers, and the logits by the
+// width in units of the base model's.
+TEST(ConfigKeys, ScalesOfMiniCpm) {
+  const Json scales = {
+      {"scale_emb", 12}, {"scale_depth", 1.4}, {"dim_model_base", 16}, {"num_hidden_layers", 4}};
+  const Made m = made(scales, "minicpm");
+  EXPECT_EQ(m.error, "");
+  EXPECT_EQ(m.numbers.at("embedding_scale"), 12);
+  EXPECT_EQ(m.numbers.at("residual_scale"), double(0.7f));
+  EXPECT_EQ(m.numbers.at("logit_scale"), 4);
+  const Made none = made({{"num_hidden_layers", 4}}, "minicpm");
+  EXPECT_EQ(none.numbers.at("embedding_scale"), 1);
+  EXPECT_EQ(none.numbers.at("residual_scale"), 0.5);
+  EXPECT_EQ(none.numbers.at("logit_scale"), 1);
+}
+
+// Granite's config names the scale of the scores itself. Without one it is the usual one, and not 0.
+TEST(ConfigKeys, ScalesOfGranite) {
+  const Json scales = {{"embedding_multiplier", 12.0},
+                       {"residual_multiplier", 0.25},
+                       {"logits_scaling", 8.0},
+                       {"attention_multiplier", 0.0625}};
+  const Made m = made(scales, "granite");
+  EXPECT_EQ(m.error, "");
+  EXPECT_EQ(m.numbers.at("embedding_scale"), 12);
+  EXPECT_EQ(m.numbers.at("residual_scale"), 0.25);
+  EXPECT_EQ(m.numbers.at("logit_scale"), 8);
+  EXPECT_EQ(m.numbers.at("attention.scale"), 0.0625);
+  EXPECT_EQ(made(Json::object(), "granite").numbers.count("attention.scale"), 0u);
+}
+
+// Hunyuan's factor "alpha" belongs to its own scaling of the rotation. Other files do not have it.
+TEST(ConfigKeys, AlphaOfHunyuan) {
+  const auto hunyuan = [](const Json& settings) {
+    return made({{"rope_scaling", settings}}, "hunyuan_v1_dense");
+  };
+  const Made m = hunyuan({{"type", "dynamic"}, {"alpha", 1000.0}, {"factor", 1.0}});
+  EXPECT_EQ(m.error, "");
+  EXPECT_EQ(m.numbers.at("rope.scaling.alpha"), 1000);
+  EXPECT_EQ(hunyuan({{"type", "dynamic"}, {"factor", 1.0}}).numbers.count("rope.scaling.alpha"), 0u);
+  EXPECT_EQ(hunyuan({{"type", "dynamic"}, {"alpha", 0.0}}).numbers.count("rope.scaling.alpha"), 0u);
+  EXPECT_EQ(made(Json::object(), "hunyuan_v1_dense").numbers.count("rope.scaling.alpha"), 0u);
+}
+
+// GLM-4.5 chooses its experts by sigmoids, which GGUF calls 2.
+TEST(ConfigKeys, ExpertsOfGlm4) {
+  const Json experts = {{"n_routed_experts", 8}, {"num_experts_per_tok", 2},   {"moe_intermediate_size", 48},
+                        {"n_shared_experts", 1}, {"first_k_dense_replace", 1}, {"routed_scaling_factor", 2.5},
+                        {"n_group", 1}};
+  const Made m = made(experts, "glm4_moe");
+  EXPECT_EQ(m.error, "");
+  EXPECT_EQ(m.numbers.at("expert_gating_func"), 2);
+  EXPECT_EQ(m.numbers.at("leading_dense_block_count"), 1);
+  EXPECT_EQ(m.numbers.at("expert_shared_count"), 1);
+  EXPECT_EQ(m.numbers.at("expert_weights_scale"), 2.5);
+  EXPECT_EQ(m.numbers.count("expert_group_count"), 0u) << "one group is none";
+  Json groups = experts;
+  groups["n_group"] = 4, groups["topk_group"] = 2;
+  const Made grouped = made(groups, "glm4_moe");
+  EXPECT_EQ(grouped.numbers.at("expert_group_count"), 4);
+  EXPECT_EQ(grouped.numbers.at("expert_group_used_count"), 2);
+}
+
 TEST(ConfigKeys, WhatIsNotComputedIsRefused) {
   const std::tuple<Json, Code, const char*> kWrong[] = {
       {{{"num_attention_heads", 0}}, Code::Malformed, "'config.json': a model without attention heads"},

@@ -38,6 +38,18 @@ TEST(TemplateFilters, RenderAsJinja2AtTheirEdges) {
       {"{{ ['a', 'A', 'b']|max }} {{ ['B', 'b']|max }} {{ ['A', 'a', 'b']|min }}", "b B A"},
       {"{{ 'ab'.rpartition('c') }} {{ 'ab'.partition('c') }}", "('', '', 'ab') ('ab', '', '')"},
       {"{{ '_1'|int }} {{ '1_'|int }} {{ '1__0'|int }} {{ '_1'|float }}", "0 0 0 0.0"},
+      {R"({{ 'a\nb'|indent(0) }}|{{ 'a\nb'|indent(-1) }}|{{ 'a\nb'|indent(1) }})", "a\nb|a\nb|a\n b"},
+      {R"({{ '\nb'|indent }} {{ '\n\nb'|indent(1) }} {{ '\nb'|indent(1, true) }})", "\n    b \n\n b  \n b"},
+      // U+0008 is just below white space, U+0970 and letters of other scripts are above digits, and U+FF00 is
+      // no character.
+      {R"({{ '\x08a\x08'|trim|length }} {{ '\ta\r'|trim|length }} {{ '\x08'.isspace() }})", "3 1 False"},
+      {R"({{ '\u0966\u096f'.isdigit() }} {{ '\u0965'.isdigit() }} {{ '\u0970'.isdigit() }} {{ 'あ'.isdigit() }})",
+       "True False False False"},
+      {R"({{ '\uff00'.isalpha() }} {{ '\uff20'.isalpha() }} {{ '\uff21'.isalpha() }})", "False False True"},
+      {R"({{ ['\u205f', '\u2060', '\u206f', '\u2070'] }})", "['\\u205f', '\\u2060', '\\u206f', '⁰']"},
+      {"{{ 'ύώόάέ'|upper }} {{ 'ΎΏΌΆΈ'|lower }}", "ΎΏΌΆΈ ύώόάέ"},
+      {"{{ {'a': 1} == {'a': 1, 'b': 2} }} {{ {'a': 1, 'b': 2} == {'b': 2, 'a': 1} }}", "False True"},
+      {"{% for x in 'ab' %}{{ loop }}{% endfor %}", "<LoopContext 1/2><LoopContext 2/2>"},
   };
   for (const auto& c : cases) {
     const auto parsed = Template::parse(c.source);

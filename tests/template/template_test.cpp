@@ -191,6 +191,9 @@ TEST(Template, ErrorsNameLineAndConstruct) {
             "chat template, line 1, in {% for %}: 'int' object is not iterable");
   EXPECT_EQ(error_of("{% macro f() %}\n{{ x.y }}{% endmacro %}\n{{ f() }}"),
             "chat template, line 2, in {{ }}: 'x' is undefined");
+  EXPECT_EQ(error_of("{% macro f() %}\n{{ 1 }}{% endmacro %}\n{% if f() + 1 %}{% endif %}"),
+            "chat template, line 3, in {% if %}: can only concatenate str (not \"int\") to str")
+      << "behind a call of a macro";
   EXPECT_EQ(error_of("{{ 'a'|nosuch }}"), "chat template, line 1, in {{ }}: there is no filter 'nosuch'");
   EXPECT_EQ(error_of("\n{% if x"), "chat template, line 2: {% has no end '%}'");
   EXPECT_EQ(error_of("{% if x %}\n"),

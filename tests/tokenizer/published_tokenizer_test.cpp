@@ -9,6 +9,7 @@
 #include "support/golden.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/unicode_forms.h"
+#include "tokenizer/word_splitter.h"
 
 namespace gimbal::test {
 namespace {
@@ -49,6 +50,134 @@ TEST(PublishedTokenizer, PlainRangesHaveNoControlTokens) {
   EXPECT_EQ(control, 2);
   for (Token id : (*tokenizer)->encode(text, {.add_bos = false, .parse_special = false}))
     EXPECT_FALSE((*tokenizer)->is_control(id));
+}
+
+// Added tokens that are not special are found in any text; special ones only where control tokens may be,
+// whether they are looked for before or behind the normalizer.
+TEST(PublishedTokenizer, AddedTokensThatAreNotSpecialAreFoundInPlainText) {
+  const auto all = read_json(std::string(GIMBAL_SOURCE_DIR) + "/tests/data/peer/published_tokenizers.json");
+  auto json = all["llama3-nfc"]["tokenizer"];
+  Token a = -1, s = -1;
+  for (auto& t : json["added_tokens"]) {
+    if (t["content"] == "<a>") a = t["id"];
+    if (t["content"] == "<s>") s = t["id"], t["normalized"] = true;
+  }
+  ASSERT_GE(a, 0);
+  ASSERT_GE(s, 0);
+  const auto tokenizer = published(json.dump());
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+  const std::string text = "x<a>y<s>";
+  const std::vector<TextRange> plain = {{0, text.size()}};
+  const auto counts = [&](const TokenizeOptions& options) {
+    const auto ids = (*tokenizer)->encode(text, options);
+    return std::pair(std::count(ids.begin(), ids.end(), a), std::count(ids.begin(), ids.end(), s));
+  };
+  EXPECT_EQ(counts({.add_bos = false}), std::pair(1l, 1l));
+  EXPECT_EQ(counts({.add_bos = false, .parse_special = false}), std::pair(1l, 0l));
+  EXPECT_EQ(counts({.add_bos = false, .plain = plain}), std::pair(1l, 0l));
+}
+
+// "split" of Metaspace: no token goes over the beginning of a word, even if a longer one would be better.
+TEST(PublishedTokenizer, MetaspaceCutsBeforeEachWord) {
+  const auto ids = [](bool split, const std::string& text) {
+    const nlohmann::ordered_json json = {
+        {"model",
+         {{"type", "Unigram"},
+          {"unk_id", 0},
+          {"vocab", nlohmann::ordered_json::array({{"<unk>", 0.0},
+                                                   {"\u2581a", -2.0},
+                                                   {"\u2581b", -2.0},
+                                                   {"\u2581a\u2581b", -1.0},
+                                                   {"\u2581", -3.0}})}}},
+        {"pre_tokenizer",
+         {{"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", "always"}, {"split", split}}}};
+    const auto tokenizer = published(json.dump());
+    EXPECT_TRUE(tokenizer) << tokenizer.error().message;
+    return tokenizer ? (*tokenizer)->encode(text, {.add_bos = false}) : std::vector<Token>();
+  };
+  EXPECT_EQ(ids(true, "a b a"), (std::vector<Token>{1, 2, 1}));
+  EXPECT_EQ(ids(true, "a  b"), (std::vector<Token>{1, 4, 2}));
+  EXPECT_EQ(ids(false, "a b a"), (std::vector<Token>{3, 1}));
+}
+
+// A character without a token becomes its bytes, between the tokens of its neighbours.
+TEST(PublishedTokenizer, UnigramFallsBackToBytes) {
+  const nlohmann::ordered_json json = {
+      {"model",
+       {{"type", "Unigram"},
+        {"unk_id", 0},
+        {"byte_fallback", true},
+        {"vocab", nlohmann::ordered_json::array(
+                      {{"<unk>", 0.0}, {"a", -1.0}, {"bb", -1.0}, {"<0xC3>", -5.0}, {"<0xA9>", -5.0}})}}}};
+  const auto tokenizer = published(json.dump());
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+  const auto ids = [&](const char* text) { return (*tokenizer)->encode(text, {.add_bos = false}); };
+  EXPECT_EQ(ids("\u00e9bb"), (std::vector<Token>{3, 4, 2}));
+  EXPECT_EQ(ids("a\u00e9bb"), (std::vector<Token>{1, 3, 4, 2}));
+  EXPECT_EQ(ids("\u00e9a\u00e9"), (std::vector<Token>{3, 4, 1, 3, 4}));
+  EXPECT_EQ(ids("bb\u00e9a\u00e9\u00e9a"), (std::vector<Token>{2, 3, 4, 1, 3, 4, 3, 4, 1}));
+}
+
+// With "invert", what the expression finds is no match: two finds side by side are two words, and a match
+// goes to what stands before it.
+TEST(PublishedTokenizer, MatchesAreMergedAsTheLibraryMergesThem) {
+  const auto words = [](const char* behavior, bool invert) {
+    const auto splitter = WordSplitter::create(
+        {{"type", "Split"}, {"pattern", {{"Regex", "[0-9]"}}}, {"behavior", behavior}, {"invert", invert}});
+    EXPECT_TRUE(splitter) << splitter.error().message;
+    std::vector<std::string> all;
+    if (splitter) splitter->split("a12b3", true, [&](std::string_view w) { all.emplace_back(w); });
+    return all;
+  };
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(words("MergedWithPrevious", true), (Words{"a", "1", "2b", "3"}));
+  EXPECT_EQ(words("MergedWithPrevious", false), (Words{"a1", "2", "b3"}));
+  EXPECT_EQ(words("MergedWithNext", true), (Words{"a1", "2", "b3"}));
+  EXPECT_EQ(words("MergedWithNext", false), (Words{"a", "1", "2b", "3"}));
+  EXPECT_EQ(words("Contiguous", false), (Words{"a", "12", "b", "3"}));
+  EXPECT_EQ(words("Isolated", true), (Words{"a", "1", "2", "b", "3"}));
+  EXPECT_EQ(words("Removed", true), (Words{"1", "2", "3"}));
+}
+
+TEST(PublishedTokenizer, ADelimiterIsNoWord) {
+  const auto splitter = WordSplitter::create({{"type", "CharDelimiterSplit"}, {"delimiter", "-"}});
+  ASSERT_TRUE(splitter) << splitter.error().message;
+  std::vector<std::string> words;
+  splitter->split("-a-b c--d", true, [&](std::string_view w) { words.emplace_back(w); });
+  EXPECT_EQ(words, (std::vector<std::string>{"a", "b c", "d"}));
+}
+
+// Llama 3's files have their template within a sequence.
+TEST(PublishedTokenizer, PostProcessorsInASequence) {
+  const auto all = read_json(std::string(GIMBAL_SOURCE_DIR) + "/tests/data/peer/published_tokenizers.json");
+  auto json = all["roberta"]["tokenizer"];
+  const nlohmann::ordered_json byte_level = {{"type", "ByteLevel"}, {"add_prefix_space", true}},
+                               around = json["post_processor"];
+  json["post_processor"] = {{"type", "Sequence"},
+                            {"processors", nlohmann::ordered_json::array({byte_level, around})}};
+  const auto tokenizer = published(json.dump());
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+  for (const auto& c : all["roberta"]["cases"])
+    EXPECT_EQ((*tokenizer)->encode(c["text"].get<std::string>()), c["ids_full"].get<std::vector<Token>>())
+        << c["text"];
+  json["post_processor"]["processors"].push_back({{"type", "Braces"}});
+  const auto unknown = published(json.dump());
+  ASSERT_FALSE(unknown);
+  EXPECT_NE(unknown.error().message.find("'Braces'"), std::string::npos) << unknown.error().message;
+}
+
+// ByteLevel(add_prefix_space=True) is the library's default.
+TEST(PublishedTokenizer, ByteLevelPutsASpaceBeforeATextUnlessToldNotTo) {
+  const auto all = read_json(std::string(GIMBAL_SOURCE_DIR) + "/tests/data/peer/published_tokenizers.json");
+  auto json = all["roberta"]["tokenizer"];
+  ASSERT_TRUE(json["pre_tokenizer"]["add_prefix_space"].get<bool>());
+  json["pre_tokenizer"].erase("add_prefix_space");
+  const auto tokenizer = published(json.dump());
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+  for (const auto& c : all["roberta"]["cases"])
+    EXPECT_EQ((*tokenizer)->encode(c["text"].get<std::string>(), {.add_bos = false}),
+              c["ids"].get<std::vector<Token>>())
+        << c["text"];
 }
 
 TEST(PublishedTokenizer, RulesThatAreNotKnownAreRefused) {
