@@ -138,6 +138,22 @@ TEST(GrowingFiles, OneProcessWritesAtATime) {
   EXPECT_FALSE(GrowingFile::open("/no/such/folder/file"));
 }
 
+// Whoever may not write leaves the other one's part alone.
+TEST(GrowingFiles, TheSecondWriterSpoilsNothing) {
+  const std::string path = temporary_path("spoilt"), all = contents('s');
+  auto first = GrowingFile::open(path, kPieceBytes);
+  ASSERT_TRUE(first);
+  write_until(*first, all, 500, Found::Nothing);
+  for (int i = 0; i < 2; i++) {
+    EXPECT_FALSE(GrowingFile::open(path, kPieceBytes));
+    EXPECT_EQ(*read_file(path + ".part"), all.substr(0, 500));
+    EXPECT_TRUE(std::filesystem::exists(path + ".part.log"));
+  }
+  for (size_t at = 500; at < all.size(); at++) { ASSERT_TRUE(first->write(&all[at], 1)); }
+  ASSERT_TRUE(first->commit());
+  EXPECT_EQ(*read_file(path), all);
+}
+
 // As DraftFile: the file behind a link, with its permissions.
 TEST(GrowingFiles, ReplaceTheFileBehindALink) {
   namespace fs = std::filesystem;

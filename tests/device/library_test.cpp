@@ -123,6 +123,26 @@ TEST(Library, EveryBrokenContractHasItsReason) {
   }
 }
 
+TEST(Library, NamesHaveUpTo64SmallLettersDigitsAndUnderscores) {
+  PluginFolder folder;
+  int n = 0;
+  const auto open = [&](const std::string& name) {
+    return Library::open(folder.put("name" + std::to_string(n++), "named=" + name));
+  };
+  for (const std::string& name : {std::string("a"), std::string("z_09"), std::string(64, 'n')}) {
+    const auto l = open(name);
+    ASSERT_TRUE(l) << l.error().message;
+    EXPECT_EQ((*l)->name(), name);
+  }
+  // '`', '{', '/' and ':' stand beside the letters and digits in ASCII.
+  for (const std::string& name : {std::string("a`"), std::string("a{"), std::string("a/"), std::string("a:"),
+                                  std::string("A"), std::string("a-b"), std::string(65, 'n')}) {
+    const auto l = open(name);
+    ASSERT_FALSE(l) << name;
+    EXPECT_STREQ(l.error().reason, reason::kBrokenPlugin) << l.error().message;
+  }
+}
+
 TEST(Library, AnOlderTableLacksOnlyWhatIsOptional) {
   PluginFolder folder;
   auto l = Library::open(folder.put("older", "older"));

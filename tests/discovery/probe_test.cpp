@@ -330,6 +330,22 @@ TEST(Probe, WhatAChildStartedEndsWithItAndHoldsNothingUp) {
   close(ends[0]);
 }
 
+// The pipe for the answer may get the numbers of what is closed.
+TEST(Probe, WithoutTheStandardStreams) {
+  PluginFolder folder;
+  const std::string path = folder.put("cuda", "hardware");
+  for (const unsigned closed : {1u, 2u, 3u, 4u, 5u, 6u, 7u}) {
+    int kept[3] = {};
+    for (int fd : {0, 1, 2}) kept[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    for (int fd : {0, 1, 2})
+      if (closed >> fd & 1) close(fd);
+    const auto answers = probe({task("cuda", path)}, kPatient);
+    for (int fd : {0, 1, 2}) dup2(kept[fd], fd), close(kept[fd]);
+    ASSERT_TRUE(answers.at(0));
+    EXPECT_TRUE(answers[0]->available) << closed << ": " << answers[0]->message;
+  }
+}
+
 TEST(Probe, WithoutStdinOrWithChildrenCollectedByTheSystem) {
   PluginFolder folder;
   const std::string path = folder.put("cuda", "hardware"), bad = folder.put("vulkan", "crash");

@@ -327,5 +327,16 @@ TEST(Selection, DevicesThatDoNotOpen) {
   EXPECT_EQ(c->why, "first available in the automatic order");
 }
 
+// The devices' own reasons are the backend's.
+TEST(Selection, ABackendWhoseDevicesAreAllRefusedIsNamedByThem) {
+  auto cuda = backend("cuda", {});
+  for (int i : {0, 1}) cuda.refused.push_back({i, "open-failed", format("card {} is broken", i), ""});
+  const auto c = choose_device({cuda, backend("cpu", {device("cpu")})}, {});
+  EXPECT_EQ(id(c), "cpu:0");
+  ASSERT_EQ(c->rejected.size(), 2u);
+  EXPECT_EQ(c->rejected[0].sentence(), "cuda:0: card 0 is broken");
+  EXPECT_EQ(c->rejected[1].sentence(), "cuda:1: card 1 is broken");
+}
+
 }  // namespace
 }  // namespace gimbal

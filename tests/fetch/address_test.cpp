@@ -234,6 +234,8 @@ TEST(FileChoice, AQuantizationIsAWordOfTheName) {
       {"m-QK_M.gguf", ""},
       {"m-Q4_.gguf", ""},
       {"m-Q:_K.gguf", ""},
+      {"m-Q+_K.gguf", ""},
+      {"m-Q.gguf", ""},
       {"x.gguf", ""},
   };
   for (const auto& [name, quant] : kNames) {
@@ -293,12 +295,13 @@ TEST(FileChoice, OfAFolderHasEveryShard) {
                                          {"tokenizer.json", 20},
                                          {"consolidated-00001-of-00001.safetensors", 99},
                                          {"model.safetensors.index.json", 5},
+                                         {"model-00001-of-00001.weights.bin", 77},
                                          {"model-00001-of-00002.safetensors", 1}};
   const auto c = choose(files, parsed("hf.co/a/b"));
   ASSERT_TRUE(c) << c.error().message;
-  EXPECT_EQ(c->files, (std::vector<size_t>{1, 2, 4, 5, 0}));
+  EXPECT_EQ(c->files, (std::vector<size_t>{1, 2, 4, 6, 0}));
   EXPECT_EQ(c->bytes, 38u);
-  for (const size_t missing : {0, 4, 5}) {
+  for (const size_t missing : {0, 4, 6}) {
     auto others = files;
     others.erase(others.begin() + ptrdiff_t(missing));
     EXPECT_FALSE(choose(others, parsed("hf.co/a/b"))) << files[missing].path;

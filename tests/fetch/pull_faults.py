@@ -11,10 +11,12 @@ from pull_case import GIMBAL, LARGE, Case, sha
 class Faults(Case):
     def test_parts_come_in_parallel(self):
         self.files.slow = 0.01
-        self.pull_one("--connections", "4")
+        _, err = self.pull_one("--connections", "4")
+        self.assertNotIn("resumed", err)
         ranges = [h["Range"] for h in self.files.headers_of("blob")]
         large = {r for r in ranges if int(r.split("-")[1]) - int(r[6:].split("-")[0]) > 1 << 20}
         self.assertEqual(len(large), 4, ranges)
+        self.assertFalse(any("Range" in h for h in self.hub.headers_of("/api/")), "the list of files is asked for as a whole")
         self.assertWhole(self.blob())
 
     def test_a_cut_connection_is_made_anew(self):

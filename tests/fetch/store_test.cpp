@@ -271,5 +271,21 @@ TEST_F(FetchedModels, FilesElsewhereAndFolders) {
   EXPECT_FALSE(fs::exists(folder_));
 }
 
+TEST_F(FetchedModels, FoldersAreMadeOrTheReasonIsTold) {
+  const std::string folder = root_ + "/a/b/c", file = root_ + "/file";
+  ASSERT_TRUE(make_folder(folder));
+  EXPECT_TRUE(fs::is_directory(folder));
+  EXPECT_TRUE(make_folder(folder)) << "it is there already";
+  fs::create_directory_symlink(folder, root_ + "/link");
+  EXPECT_TRUE(make_folder(root_ + "/link"));
+  ASSERT_TRUE(write_file(file, "text"));
+  for (const std::string& wrong : {file, file + "/below"}) {
+    const auto made = make_folder(wrong);
+    ASSERT_FALSE(made) << wrong;
+    EXPECT_NE(made.error().message.find("cannot create '" + wrong + "'"), std::string::npos)
+        << made.error().message;
+  }
+}
+
 }  // namespace
 }  // namespace gimbal::test

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "inspection/image_reader.h"
 #include "inspection/inspection.h"
 #include "support/golden.h"
 
@@ -58,9 +59,12 @@ TEST(LibraryFormats, AreReadAsLlvmReadsThem) {
       exported.insert("llama_data");  // LLVM names its pointer alone
     for (const BinaryImage& i : found.images) {
       EXPECT_EQ(names_of(i.exported), exported);
+      EXPECT_EQ(i.exported.count(), exported.size()) << "each name once";
       EXPECT_EQ(names_of(i.undefined), names_of(facts["undefined"]));
       if (!found.container.ends_with("thin archive")) {
-        EXPECT_TRUE(names_of(facts["formats"]).count(llvm_format(i))) << llvm_format(i);
+        const std::string format = llvm_format(i);
+        EXPECT_TRUE(names_of(facts["formats"]).count(format)) << format;
+        EXPECT_EQ(i.bits, format.starts_with("elf32") || format == "COFF-i386" ? 32 : 64) << format;
       }
       if (facts.contains("needed")) {
         Names needed(i.needed.begin(), i.needed.end());
@@ -87,6 +91,7 @@ TEST(LibraryFormats, WithoutSectionsTheLoadersTablesAreRead) {
     EXPECT_EQ(i.name, "libllama.so.1");
     EXPECT_TRUE(i.stripped);
     EXPECT_FALSE(i.notes.empty());
+    EXPECT_EQ(i.cpu.bytes, 0x60u) << "the segment with code, as readelf shows it";
   }
 }
 
@@ -144,6 +149,107 @@ TEST(LibraryFormats, TruncatedFilesAreRefusedOrRead) {
   }
 }
 
+// The dylib's LC_SYMTAB (mach-o/loader.h) after its two words of kind and size: where its symbols are, how many,
+// where its strings are, and how many bytes.
+constexpr size_t kSymtabWords = 8;
+size_t symtab_of(const std::string& dylib) {
+  const size_t at = dylib.find(std::string("\2\0\0\0\x18\0\0\0", 8));
+  EXPECT_NE(at, std::string::npos);
+  return at + kSymtabWords;
+}
+std::string little_endian(uint32_t v) {
+  std::string s;
+  for (int i = 0; i < 4; i++) s += char(v >> 8 * i & 0xff);
+  return s;
+}
+Result<Inspection> inspect_bytes(const std::string& bytes, const char* name) {
+  return inspect_library(std::as_bytes(std::span(bytes)), name);
+}
+
+// The header of a 32-bit ELF says at byte 32 where the section headers are; 0: there are none.
+TEST(LibraryFormats, WithoutSectionsSegmentsOf32BitsTellWhatIsCode) {
+  std::string bytes = *read_file(library_file("llama-i386.so"));
+  bytes.replace(32, 4, little_endian(0));
+  const auto found = inspect_bytes(bytes, "x.so");
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->images.at(0).bits, 32);
+  EXPECT_EQ(found->images.at(0).cpu.bytes, 0x80u) << "the segment with code, as readelf shows it";
+}
+
+// A stripped dylib may have no symbols, but the loader needs the exports.
+TEST(LibraryFormats, WithoutSymbolsTheExportsOfAMachOAreRead) {
+  std::string bytes = *read_file(library_file("llama-x86_64.dylib"));
+  bytes.replace(symtab_of(bytes) + 4, 4, little_endian(0));
+  const auto found = inspect_bytes(bytes, "x.dylib");
+  ASSERT_TRUE(found) << found.error().message;
+  const BinaryImage& i = found->images.at(0);
+  EXPECT_EQ(names_of(i.exported),
+            (Names{"bitnet_eval", "ggml_vec_dot_i2_s", "llama_data", "llama_decode", "llama_n_ctx"}));
+  EXPECT_EQ(i.undefined.count(), 0u);
+  EXPECT_TRUE(i.stripped);
+}
+
+// nlist.h: N_EXT (1) with a value and without a section is a variable that several objects may have ("common");
+// N_FUN (0x24) is a debugger's.
+TEST(LibraryFormats, KindsOfMachOSymbols) {
+  std::string bytes = *read_file(library_file("library-arm64-macho.o"));
+  const std::string undefined("\1\0\0\0\0\0\0\0\0\0\0\0", 12);  // behind the name's place: no section, no value
+  const size_t last = 456 + 7 * 16 + 4;  // of other_library, as objdump lists them
+  ASSERT_EQ(bytes.substr(last, undefined.size()), undefined);
+  Names names = {"bitnet_eval", "ggml_vec_dot_i2_s", "llama_data", "llama_decode", "llama_n_ctx"};
+  const BinaryImage before = inspect_bytes(bytes, "x.o")->images.at(0);
+  EXPECT_EQ(names_of(before.exported), names);
+  EXPECT_EQ(names_of(before.undefined), Names{"other_library"});
+  bytes[last + 4] = 8;
+  const BinaryImage common = inspect_bytes(bytes, "x.o")->images.at(0);
+  names.insert("other_library");
+  EXPECT_EQ(names_of(common.exported), names);
+  EXPECT_EQ(common.undefined.count(), 0u);
+
+  std::string stripped = *read_file(library_file("stripped-x86_64.dylib"));
+  EXPECT_TRUE(inspect_bytes(stripped, "x.dylib")->images.at(0).stripped);
+  const size_t first = 12456 + 4;  // of bitnet_eval: N_SECT and N_EXT
+  ASSERT_EQ(stripped[first], 0x0f);
+  stripped[first] = 0x24;
+  const BinaryImage debugged = inspect_bytes(stripped, "x.dylib")->images.at(0);
+  EXPECT_FALSE(debugged.stripped);
+  EXPECT_EQ(names_of(debugged.exported),
+            (Names{"ggml_vec_dot_i2_s", "llama_data", "llama_decode", "llama_n_ctx"}));
+}
+
+// The exports are a tree of texts: here the first branch, "_", leads back to the root.
+TEST(LibraryFormats, ExportsOfAMachOThatGoInACircleEnd) {
+  std::string bytes = *read_file(library_file("llama-x86_64.dylib"));
+  bytes.replace(symtab_of(bytes) + 4, 4, little_endian(0));
+  const size_t root = bytes.find(std::string("\0\1_\0\5", 5));
+  ASSERT_NE(root, std::string::npos);
+  bytes[root + 4] = '\0';
+  const auto found = inspect_bytes(bytes, "x.dylib");
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->images.at(0).exported.count(), 0u);
+}
+
+TEST(LibraryFormats, TheSymbolTableOfAMachOLiesInTheFile) {
+  const std::string whole = *read_file(library_file("llama-x86_64.dylib"));
+  const auto refusal = [](const std::string& bytes) {
+    const auto found = inspect_bytes(bytes, "x.dylib");
+    return found ? std::string("read") : found.error().message;
+  };
+  // Its strings are the file's last bytes.
+  const std::string cut = refusal(whole.substr(0, whole.size() - 1));
+  EXPECT_NE(cut.find("symbol table"), std::string::npos) << cut;
+  EXPECT_NE(cut.find(format("byte {}, but it has {}", whole.size(), whole.size() - 1)), std::string::npos)
+      << cut;
+  // A symbol takes 16 bytes.
+  std::string far = whole, many = whole;
+  far.replace(symtab_of(far), 8, little_endian(20'000) + little_endian(3));
+  many.replace(symtab_of(many), 8, little_endian(12'000) + little_endian(1000));
+  EXPECT_NE(refusal(far).find(format("byte 20048, but it has {}", whole.size())), std::string::npos)
+      << refusal(far);
+  EXPECT_NE(refusal(many).find(format("byte 28000, but it has {}", whole.size())), std::string::npos)
+      << refusal(many);
+}
+
 TEST(LibraryFormats, ErrorsSayWhatTheFileIs) {
   const auto message = [](std::string bytes) {
     const auto found = inspect_library(std::as_bytes(std::span(bytes)), "x.so");
@@ -171,6 +277,40 @@ TEST(LibraryFormats, LimitsAreReportedAndCountsStayRight) {
   EXPECT_LT(found->images[0].exported.kept(), 5u);
   ASSERT_FALSE(found->images[0].notes.empty());
   EXPECT_NE(found->images[0].notes.back().find("was counted, and not kept"), std::string::npos);
+}
+
+// The limit is one of all names together, each with four bytes for its place.
+TEST(LibraryFormats, NamesBeyondTheLimitAreCounted) {
+  InspectionLimits limits;
+  limits.name_bytes = 3 * (4 + 4);
+  InspectionBudget budget(limits);
+  NameList names, others;
+  for (const char* name : {"aaaa", "bbbb", "cccc"}) budget.add(names, name);
+  EXPECT_FALSE(budget.names_dropped());
+  budget.add(names, "dddd"), budget.add(others, "e");
+  EXPECT_TRUE(budget.names_dropped());
+  EXPECT_EQ(names.kept(), 3u);
+  EXPECT_EQ(names.count(), 4u);
+  EXPECT_EQ(others.kept(), 0u);
+  EXPECT_EQ(others.count(), 1u);
+}
+
+TEST(LibraryFormats, ListsOfNamesAreSortedAndHaveEachNameOnce) {
+  NameList names, other;
+  for (const char* name : {"d", "b", "a", "b", "c", "a", "b"}) names.add(name);
+  names.skip(2);
+  const auto kept = [&] {
+    std::vector<std::string> all;
+    for (size_t i = 0; i < names.kept(); i++) all.emplace_back(names[i]);
+    return joined(all);
+  };
+  names.sort();
+  EXPECT_EQ(kept(), "a:b:c:d");
+  EXPECT_EQ(names.count(), 6u) << "two more were counted";
+  for (const char* name : {"a", "bb", "d"}) other.add(name);
+  names.remove(other);
+  EXPECT_EQ(kept(), "b:c");
+  EXPECT_EQ(names.count(), 4u);
 }
 
 }  // namespace

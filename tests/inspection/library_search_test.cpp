@@ -172,6 +172,20 @@ TEST_F(LibraryTree, ManyLinksAreOneFolder) {
   EXPECT_LT(s.searched.size(), 10u);
 }
 
+TEST_F(LibraryTree, FoldersBeyondTheMostAreNotSearched) {
+  LibraryPlaces places;
+  for (size_t i = 0; i < kMostFolders + 3; i++) {
+    places.system.push_back(at("folder" + std::to_string(i)));
+    fs::create_directories(places.system.back());
+  }
+  put("folder" + std::to_string(kMostFolders + 2) + "/libllama.so");
+  const LibrarySearch s = find_libraries(places);
+  EXPECT_TRUE(s.found.empty());
+  ASSERT_EQ(s.searched.size(), kMostFolders + 1) << "the limit is told once";
+  EXPECT_EQ(outcome(s, places.system[kMostFolders - 1]), "no library in it");
+  EXPECT_EQ(outcome(s, places.system[kMostFolders]), "not searched: 2000 folders were");
+}
+
 TEST_F(LibraryTree, SharedBeforeStaticAndWholeBeforeParts) {
   put("lib/libggml-base.so", {.exported = {"ggml_init"}});
   put("lib/libggml.so", {.exported = {"ggml_backend_load"}});

@@ -1,6 +1,8 @@
 // Pictures against what Pillow 11.3 makes of them, and hostile ones.
 #include "media/picture.h"
 
+#include <zlib.h>
+
 #include <cstdlib>
 
 #include "base/file.h"
@@ -60,6 +62,55 @@ TEST(Decode, OrientationsFromOneToEight) {
       const bool valid = value >= 1 && value <= 8;
       EXPECT_EQ(exif_orientation(tiff_of(big, value)), valid ? int(value) : 1) << value;
     }
+}
+
+// What is no such TIFF says nothing: another number than 42, cut short, or a field that is no short number.
+TEST(Decode, OrientationsOfWhatIsNoTiff) {
+  for (const bool big : {false, true}) {
+    const std::string whole = tiff_of(big, 6);
+    std::string other = whole, field = whole, far = whole;
+    other[big ? 3 : 2] = 43;
+    field[big ? 13 : 12] = 4;  // a long number
+    far[big ? 7 : 4] = 100;    // the folder lies behind the end
+    for (const std::string& bytes : {other, field, far}) { EXPECT_EQ(exif_orientation(bytes), 1); }
+    const size_t end_of_field = 8 + 2 + 12;
+    for (size_t n = 0; n < whole.size(); n++)
+      EXPECT_EQ(exif_orientation(std::string_view(whole).substr(0, n)), n < end_of_field ? 1 : 6) << n;
+  }
+}
+
+// PNG, third edition: the chunk eXIf has what an Exif file has, in front of the pixels or behind them.
+TEST(Decode, APngIsTurnedAsItsExifSays) {
+  const auto chunk = [](std::string text) {
+    const auto number = [](uint32_t v) {
+      return std::string{char(v >> 24), char(v >> 16), char(v >> 8), char(v)};
+    };
+    const auto crc = uint32_t(crc32(0, reinterpret_cast<const Bytef*>(text.data()), uInt(text.size())));
+    return number(uint32_t(text.size() - 4)) + text + number(crc);
+  };
+  // One row: a black pixel and a white one, in bits. A row begins with the number of its filter.
+  const std::string row{'\0', '\x40'};
+  std::string packed(64, '\0');
+  uLongf bytes = packed.size();
+  ASSERT_EQ(compress(reinterpret_cast<Bytef*>(packed.data()), &bytes,
+                     reinterpret_cast<const Bytef*>(row.data()), row.size()),
+            Z_OK);
+  packed.resize(bytes);
+  const std::string head = "\x89PNG\r\n\x1a\n" + chunk(std::string("IHDR\0\0\0\2\0\0\0\1\1\0\0\0\0", 17)),
+                    pixels = chunk("IDAT" + packed), end = chunk("IEND");
+  for (const bool big : {false, true})
+    for (const bool behind : {false, true}) {
+      const std::string exif = chunk("eXIf" + tiff_of(big, 8));  // the row becomes a column, from below
+      const auto picture = decode_picture(head + (behind ? pixels + exif : exif + pixels) + end);
+      ASSERT_TRUE(picture) << picture.error().message;
+      EXPECT_EQ(picture->width, 1);
+      EXPECT_EQ(picture->height, 2);
+      EXPECT_EQ(picture->rgb, (std::vector<uint8_t>{255, 255, 255, 0, 0, 0}));
+    }
+  const auto plain = decode_picture(head + pixels + end);
+  ASSERT_TRUE(plain) << plain.error().message;
+  EXPECT_EQ(plain->width, 2);
+  EXPECT_EQ(plain->rgb, (std::vector<uint8_t>{0, 0, 0, 255, 255, 255}));
 }
 
 // One row of two pixels, 1 and 2: as the first row or column, from its begin or its end.

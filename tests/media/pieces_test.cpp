@@ -117,6 +117,21 @@ TEST(Pieces, TheMostPixelsAreAllowed) {
   EXPECT_EQ(size_of(127, 110), std::pair(112, 84));
 }
 
+// Memory is reserved for so many: those of the largest piece that a rule makes.
+TEST(Pieces, TheMostPatchesOfAPiece) {
+  PreprocessSettings s;
+  s.patch = 16, s.image_size = 512, s.merge = 4;
+  EXPECT_EQ(most_patches_of(s), 32 * 32);
+  s.rule = PieceRule::Refined, s.longest_side = 2048;
+  EXPECT_EQ(most_patches_of(s), 32 * 32) << "it is cut into tiles of 512 pixels";
+  s.rule = PieceRule::Longest, s.longest_side = 1540, s.merge = 2;
+  EXPECT_EQ(most_patches_of(s), 98 * 98) << "1540 pixels are 49 rows of 32";
+  s.rule = PieceRule::Split, s.longest_side = 0, s.image_size = 256;
+  EXPECT_EQ(most_patches_of(s), 32 * 32) << "tiles have 512 pixels, whatever the size of the encoder";
+  s.rule = PieceRule::Free, s.image_size = 0, s.max_pixels = 100 * 32 * 32;
+  EXPECT_EQ(most_patches_of(s), 100 * 2 * 2);
+}
+
 // The metadata of a small projector file.
 Metadata clip_metadata(std::string_view projector) {
   static const float half[] = {0.5f, 0.5f, 0.5f};
@@ -219,6 +234,28 @@ TEST(Pieces, HostileMetadata) {
   has(refusal("internvl", "clip.vision.preproc_max_tiles", u32(65)), "preproc_max_tiles");
   has(refusal("internvl", "clip.vision.preproc_min_tiles", u32(13)), "preproc_max_tiles");
   has(refusal("idefics3", "clip.vision.preproc_image_size", u32(8193)), "preproc_image_size");
+}
+
+// A picture's side is at most 65,536 pixels, eight times that of the largest encoder.
+TEST(Pieces, TheLargestPinpoints) {
+  const auto accepts = [](int32_t width, int32_t height) {
+    Metadata m = clip_metadata("mlp");
+    const int32_t sides[] = {width, height};
+    m.put("clip.vision.image_size", {MetadataType::U32, uint64_t(8192)});
+    m.put("clip.vision.patch_size", {MetadataType::U32, uint64_t(32)});
+    m.put("clip.vision.image_grid_pinpoints",
+          {MetadataType::Array, MetadataArray{MetadataType::I32, 2, std::as_bytes(std::span(sides))}});
+    const auto settings = preprocess_settings(m);
+    if (!settings) {
+      EXPECT_NE(settings.error().message.find("image_grid_pinpoints"), std::string::npos)
+          << settings.error().message;
+    }
+    return bool(settings);
+  };
+  EXPECT_TRUE(accepts(65536, 8192));
+  EXPECT_TRUE(accepts(8192, 65536));
+  EXPECT_FALSE(accepts(65536 + 8192, 8192));
+  EXPECT_FALSE(accepts(8192, 65536 + 8192));
 }
 
 TEST(Pieces, OtherProjectorsAreNamed) {

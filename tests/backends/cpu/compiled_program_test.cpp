@@ -138,5 +138,22 @@ TEST(CompiledProgram, AnyNumberOfThreadsGivesTheBitsOfOne) {
   }
 }
 
+// However many threads share an op, it ran once in each step.
+TEST(CompiledProgram, CountsEachOpOnceAStep) {
+  for (int threads : {1, 2, 3}) {
+    Machine m(threads);
+    for (uint32_t i = 0; i < 20; i++) {
+      m.step(1, 1, 0, i);
+      if (i < 7) m.step(kRows, kOut, 0, i);
+    }
+    for (int b : {0, 1}) {
+      const size_t ops = m.recorded[b].program.ops.size();
+      const auto counts = m.device->run_counts(m.executable[b], ops);
+      ASSERT_TRUE(counts) << counts.error().message;
+      EXPECT_EQ(*counts, std::vector<uint64_t>(ops, b ? 7 : 20)) << threads << " threads";
+    }
+  }
+}
+
 }  // namespace
 }  // namespace gimbal

@@ -37,6 +37,12 @@ TEST(Cuts, ComeBetweenValues) {
   EXPECT_EQ(cuts({value(0, 0, 64), value(2, 0, 3000), value(2, 3072, 3000)}, 4096, 2), List{3072});
 }
 
+// No value has the bytes between two others: a piece may end there.
+TEST(Cuts, FindTheGapsBetweenValues) {
+  EXPECT_EQ(cuts({value(0, 0, 4000), value(0, 4160, 3000)}, 4096), List{4000});
+  EXPECT_EQ(cuts({value(0, 0, 64), value(0, 128, 3904), value(0, 4160, 3000)}, 4096), List{4032});
+}
+
 // A piece begins at a multiple of 256 before its first byte, and that counts.
 TEST(Cuts, LeaveRoomForTheAlignment) {
   EXPECT_EQ(cuts({value(0, 0, 192), value(0, 192, 4096)}, 4352), List{});
