@@ -1,4 +1,5 @@
-// UTF-8 by the Unicode standard's tables, what terminals obey, words that are nearly right, and Base64 by RFC 4648.
+// UTF-8 by the Unicode standard's tables, what terminals obey, words that are nearly right, and Base64 by RFC
+// 4648.
 #include "base/text.h"
 
 #include <gtest/gtest.h>
@@ -41,16 +42,15 @@ TEST(Utf8, StepsAreThoseOfTheStandard) {
 TEST(Utf8, CharactersThatTerminalsObey) {
   for (const std::string_view c :
        {"\x01", "\n", "\x1b", "\x1f", "\x7f", "\xc2\x80", "\xc2\x9f", "\xd8\x9c",  // C0, DEL, C1, U+061C
-        "\xe2\x80\x8b", "\xe2\x80\x8f",                                             // U+200B, U+200F
-        "\xe2\x80\xa8", "\xe2\x80\xae",                                             // U+2028, U+202E
-        "\xe2\x81\xa0", "\xe2\x81\xa9", "\xef\xbb\xbf"})                            // U+2060, U+2069, U+FEFF
+        "\xe2\x80\x8b", "\xe2\x80\x8f",                                            // U+200B, U+200F
+        "\xe2\x80\xa8", "\xe2\x80\xae",                                            // U+2028, U+202E
+        "\xe2\x81\xa0", "\xe2\x81\xa9", "\xef\xbb\xbf"})                           // U+2060, U+2069, U+FEFF
     EXPECT_TRUE(acts_on_terminals(c)) << testing::PrintToString(c);
-  for (const std::string_view c :
-       {" ", "~", "\xc2\xa0", "\xd8\x9b", "\xd8\x9d",  // U+00A0, U+061B, U+061D
-        "\xe2\x80\x8a", "\xe2\x80\x90",                // U+200A, U+2010
-        "\xe2\x80\xa7", "\xe2\x80\xaf",                // U+2027, U+202F
-        "\xe2\x81\x9f", "\xe2\x81\xaa",                // U+205F, U+206A
-        "\xef\xbb\xbe", "\xef\xbc\x80", "\xf0\x9f\x98\x80"})
+  for (const std::string_view c : {" ", "~", "\xc2\xa0", "\xd8\x9b", "\xd8\x9d",  // U+00A0, U+061B, U+061D
+                                   "\xe2\x80\x8a", "\xe2\x80\x90",                // U+200A, U+2010
+                                   "\xe2\x80\xa7", "\xe2\x80\xaf",                // U+2027, U+202F
+                                   "\xe2\x81\x9f", "\xe2\x81\xaa",                // U+205F, U+206A
+                                   "\xef\xbb\xbe", "\xef\xbc\x80", "\xf0\x9f\x98\x80"})
     EXPECT_FALSE(acts_on_terminals(c)) << testing::PrintToString(c);
   EXPECT_EQ(escaped("a\xe2\x80\xae\xc3\xa9\n\xff"), "a\\xe2\\x80\\xae\xc3\xa9\\x0a\\xff");
 }
@@ -67,7 +67,8 @@ std::string nearest_of(const std::string& word, const std::vector<std::string>& 
   return nearest(word, known).value_or("none");
 }
 
-// A third of the letters may be wrong. To leave out, to insert, to change and to swap two neighbours is one mistake.
+// A third of the letters may be wrong. To leave out, to insert, to change and to swap two neighbours is one
+// mistake.
 TEST(Nearest, WordsThatAreAlmostRight) {
   EXPECT_EQ(nearest_of("abcdef", {"uvwxyz", "bcdef"}), "bcdef");
   EXPECT_EQ(nearest_of("bcdef", {"uvwxyz", "abcdef"}), "abcdef");
@@ -115,8 +116,9 @@ TEST(Base64, TestVectors) {  // RFC 4648, section 10; the last one has the lette
 
 // Padding stands at the end alone, and only where it must.
 TEST(Base64, WhatIsNone) {
-  for (const char* text : {"Z", "Zg", "Zg=", "Z===", "====", "=g==", "Zg=A", "Zg==Zm8=", "Zm9v=", "Zm9v====",
-                           "Zm9 ", "Zm9\n", "Zm-v", "Zm_v", "Zm@v", "Zm[v", "Zm`v", "Zm{v", "Zm:v", "Zm\xc3\xa9"})
+  for (const char* text : {"Z",        "Zg",    "Zg=",      "Z===", "====",  "=g==",      "Zg=A",
+                           "Zg==Zm8=", "Zm9v=", "Zm9v====", "Zm9 ", "Zm9\n", "Zm-v",      "Zm_v",
+                           "Zm@v",     "Zm[v",  "Zm`v",     "Zm{v", "Zm:v",  "Zm\xc3\xa9"})
     EXPECT_FALSE(base64_decoded(text)) << text;
 }
 

@@ -1,4 +1,5 @@
-// The linker's fingerprint of the code at an address, against what the inspection reads in the library's file.
+// The linker's fingerprint of the code at an address, against what the inspection reads in the library's
+// file.
 #include <gtest/gtest.h>
 #include <link.h>
 

@@ -1,5 +1,5 @@
-// Reads of a binary file: what lies outside of it, and what the file has lost meanwhile, is zeros and no error of
-// memory.
+// Reads of a binary file: what lies outside of it, and what the file has lost meanwhile, is zeros and no
+// error of memory.
 #include "inspection/binary_source.h"
 
 #include <gtest/gtest.h>
@@ -22,8 +22,12 @@ std::string contents() {
 
 void expect_reads(BinarySource& source, const std::string& all) {
   EXPECT_EQ(source.size(), all.size());
-  const std::pair<uint64_t, size_t> inside[] = {{0, 10}, {16'380, 10}, {100, 33'000}, {kBytes - 1, 1}, {kBytes, 0}},
-                                    outside[] = {{kBytes - 1, 2}, {kBytes, 1}, {kBytes + 1, 0},
+  const std::pair<uint64_t, size_t> inside[] = {{0, 10},
+                                                {16'380, 10},
+                                                {100, 33'000},
+                                                {kBytes - 1, 1},
+                                                {kBytes, 0}},
+                                    outside[] = {{kBytes - 1, 2}, {kBytes, 1},     {kBytes + 1, 0},
                                                  {0, kBytes + 1}, {UINT64_MAX, 2}, {UINT64_MAX - 1, 1}};
   for (const bool cached : {true, false}) {
     const auto read = [&](uint64_t at, std::string& to) {

@@ -149,8 +149,8 @@ TEST(LibraryFormats, TruncatedFilesAreRefusedOrRead) {
   }
 }
 
-// The dylib's LC_SYMTAB (mach-o/loader.h) after its two words of kind and size: where its symbols are, how many,
-// where its strings are, and how many bytes.
+// The dylib's LC_SYMTAB (mach-o/loader.h) after its two words of kind and size: where its symbols are, how
+// many, where its strings are, and how many bytes.
 constexpr size_t kSymtabWords = 8;
 size_t symtab_of(const std::string& dylib) {
   const size_t at = dylib.find(std::string("\2\0\0\0\x18\0\0\0", 8));
@@ -189,11 +189,12 @@ TEST(LibraryFormats, WithoutSymbolsTheExportsOfAMachOAreRead) {
   EXPECT_TRUE(i.stripped);
 }
 
-// nlist.h: N_EXT (1) with a value and without a section is a variable that several objects may have ("common");
-// N_FUN (0x24) is a debugger's.
+// nlist.h: N_EXT (1) with a value and without a section is a variable that several objects may have
+// ("common"); N_FUN (0x24) is a debugger's.
 TEST(LibraryFormats, KindsOfMachOSymbols) {
   std::string bytes = *read_file(library_file("library-arm64-macho.o"));
-  const std::string undefined("\1\0\0\0\0\0\0\0\0\0\0\0", 12);  // behind the name's place: no section, no value
+  const std::string undefined("\1\0\0\0\0\0\0\0\0\0\0\0",
+                              12);       // behind the name's place: no section, no value
   const size_t last = 456 + 7 * 16 + 4;  // of other_library, as objdump lists them
   ASSERT_EQ(bytes.substr(last, undefined.size()), undefined);
   Names names = {"bitnet_eval", "ggml_vec_dot_i2_s", "llama_data", "llama_decode", "llama_n_ctx"};

@@ -55,8 +55,8 @@ TEST(RopeAngles, PairsAreDealtToThePlaceInTurn) {
   const auto file = parse_gguf(std::as_bytes(std::span(bytes)), "sections.gguf");
   ASSERT_TRUE(file) << file.error().message;
   const RopePosition place{3, 5, 8};
-  for (const auto& [order, axes] : {std::pair(RopeSections::InTurn, "tlctlctlcttt"),
-                                    {RopeSections::Blocks, "ttttttlllccc"}}) {
+  for (const auto& [order, axes] :
+       {std::pair(RopeSections::InTurn, "tlctlctlcttt"), {RopeSections::Blocks, "ttttttlllccc"}}) {
     const auto angles = RopeAngles::create(*file, "llama", {.rotated = 24, .base = 100, .sections = order});
     ASSERT_TRUE(angles) << angles.error().message;
     ASSERT_TRUE(angles->in_sections());

@@ -390,18 +390,19 @@ TEST(ModelPlan, OptionsOutOfRangeAreUsageErrors) {
     change(o);
     return o;
   };
-  for (const Bad& bad : {Bad{with([](auto& o) { o.context = -1; }), "'context'"},
-                         {with([](auto& o) { o.context = INT32_MAX; }), "'context'"},
-                         {with([](auto& o) { o.batch = 0; }), "'batch'"},
-                         {with([](auto& o) { o.batch = INT32_MAX; }), "'batch'"},
-                         {with([](auto& o) { o.sequences = 0; }), "sequences"},
-                         {with([](auto& o) { o.sequences = INT32_MAX; }), "sequences"},
-                         {with([](auto& o) { o.sequences = 65537, o.context = 1; }),
-                          "'sequences' must be from 1 to 65536, not 65537"},
-                         {with([](auto& o) { o.batch = 65537; }), "'batch' must be from 1 to 65536, not 65537"},
-                         {with([](auto& o) { o.sequences = 65536, o.context = 1 << 24; }), "sequences"},
-                         {with([](auto& o) { o.cache_type = DType::Q4_0; }), "heads of this model have 4"},
-                         {with([](auto& o) { o.cache_type = DType::Q4_K; }), "q4_k is not a format"}}) {
+  for (const Bad& bad :
+       {Bad{with([](auto& o) { o.context = -1; }), "'context'"},
+        {with([](auto& o) { o.context = INT32_MAX; }), "'context'"},
+        {with([](auto& o) { o.batch = 0; }), "'batch'"},
+        {with([](auto& o) { o.batch = INT32_MAX; }), "'batch'"},
+        {with([](auto& o) { o.sequences = 0; }), "sequences"},
+        {with([](auto& o) { o.sequences = INT32_MAX; }), "sequences"},
+        {with([](auto& o) { o.sequences = 65537, o.context = 1; }),
+         "'sequences' must be from 1 to 65536, not 65537"},
+        {with([](auto& o) { o.batch = 65537; }), "'batch' must be from 1 to 65536, not 65537"},
+        {with([](auto& o) { o.sequences = 65536, o.context = 1 << 24; }), "sequences"},
+        {with([](auto& o) { o.cache_type = DType::Q4_0; }), "heads of this model have 4"},
+        {with([](auto& o) { o.cache_type = DType::Q4_K; }), "q4_k is not a format"}}) {
     auto b = plan({}, bad.o);
     ASSERT_FALSE(b) << bad.word;
     EXPECT_EQ(b.error().code, Code::Usage);

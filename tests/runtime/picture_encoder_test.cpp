@@ -263,8 +263,8 @@ TEST(ProjectorFiles, WithoutAWeightAreRefused) {
 TEST(ProjectorFiles, MayHaveNoPatternOfWindows) {
   const auto device = open_one("cpu", 0, "threads=1");
   for (const double pattern : {0, 1, 2}) {
-    const auto file = open_vision(with_number(open_file(vision_path("mmproj-qwen2.5vl.gguf")),
-                                              "clip.vision.n_wa_pattern", pattern));
+    const auto file = open_vision(
+        with_number(open_file(vision_path("mmproj-qwen2.5vl.gguf")), "clip.vision.n_wa_pattern", pattern));
     ASSERT_TRUE(file) << file.error().message;
     const auto plan = make_model_plan(*file->source, *device, encoder_options(*file, 64, {}));
     EXPECT_TRUE(plan) << plan.error().message;
@@ -275,9 +275,11 @@ TEST(ProjectorFiles, MayHaveNoPatternOfWindows) {
 TEST(ProjectorFiles, WithLimitsOnOneSideAreRefused) {
   const ModelSource file = open_file(vision_path("mmproj-gemma3.gguf"));
   ASSERT_TRUE(file.tensors().find("v.blk.0.attn_q.weight"));
-  for (const auto& [least, greatest, fits] :
-       {std::tuple(-1e31f, 1e31f, true), {-2.0f, 2.0f, true}, {-1e31f, 2.0f, false}, {-2.0f, 1e31f, false},
-        {2.0f, -2.0f, false}}) {
+  for (const auto& [least, greatest, fits] : {std::tuple(-1e31f, 1e31f, true),
+                                              {-2.0f, 2.0f, true},
+                                              {-1e31f, 2.0f, false},
+                                              {-2.0f, 1e31f, false},
+                                              {2.0f, -2.0f, false}}) {
     auto made = std::make_shared<MadeTensors>(file);
     for (const StoredTensor& t : file.tensors()) made->add(t, std::string(t.name));
     made->add("v.blk.0.attn_q.input_min", 1, 1, {least});
