@@ -1,5 +1,5 @@
-// UTF-8 by the Unicode standard's tables, what terminals obey, words that are nearly right, and Base64 by RFC
-// 4648.
+// UTF-8 by the Unicode standard's tables, what terminals obey, words that are nearly right, and Base64 by
+// RFC 4648.
 #include "base/text.h"
 
 #include <gtest/gtest.h>

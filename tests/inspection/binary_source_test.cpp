@@ -22,12 +22,9 @@ std::string contents() {
 
 void expect_reads(BinarySource& source, const std::string& all) {
   EXPECT_EQ(source.size(), all.size());
-  const std::pair<uint64_t, size_t> inside[] = {{0, 10},
-                                                {16'380, 10},
-                                                {100, 33'000},
-                                                {kBytes - 1, 1},
-                                                {kBytes, 0}},
-                                    outside[] = {{kBytes - 1, 2}, {kBytes, 1},     {kBytes + 1, 0},
+  const std::pair<uint64_t, size_t> inside[] = {
+      {0, 10}, {16'380, 10}, {100, 33'000}, {kBytes - 1, 1}, {kBytes, 0}};
+  const std::pair<uint64_t, size_t> outside[] = {{kBytes - 1, 2}, {kBytes, 1},     {kBytes + 1, 0},
                                                  {0, kBytes + 1}, {UINT64_MAX, 2}, {UINT64_MAX - 1, 1}};
   for (const bool cached : {true, false}) {
     const auto read = [&](uint64_t at, std::string& to) {

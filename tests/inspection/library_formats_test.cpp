@@ -193,9 +193,8 @@ TEST(LibraryFormats, WithoutSymbolsTheExportsOfAMachOAreRead) {
 // ("common"); N_FUN (0x24) is a debugger's.
 TEST(LibraryFormats, KindsOfMachOSymbols) {
   std::string bytes = *read_file(library_file("library-arm64-macho.o"));
-  const std::string undefined("\1\0\0\0\0\0\0\0\0\0\0\0",
-                              12);       // behind the name's place: no section, no value
-  const size_t last = 456 + 7 * 16 + 4;  // of other_library, as objdump lists them
+  const std::string undefined("\1\0\0\0\0\0\0\0\0\0\0\0", 12);  // without a section and a value
+  const size_t last = 456 + 7 * 16 + 4;                         // of other_library, as objdump lists them
   ASSERT_EQ(bytes.substr(last, undefined.size()), undefined);
   Names names = {"bitnet_eval", "ggml_vec_dot_i2_s", "llama_data", "llama_decode", "llama_n_ctx"};
   const BinaryImage before = inspect_bytes(bytes, "x.o")->images.at(0);
