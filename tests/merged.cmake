@@ -1,7 +1,7 @@
 # Most of what a test takes to compile and to link is what it has in common with its neighbours. With GIMBAL_MERGE_TESTS those that
 # need nothing of their own are a few programs. ctest has its entry for each file all the same, and runs it in a process of its own.
 # One test alone takes longer to build then, so only CI and the preset asan do this.
-set(merged_in_one_file 8)  # g++ takes 1 GB for these
+set(merged_in_one_file 10)  # on the average at most; g++ takes 1 GB for eight
 
 # These have targets, libraries or definitions of their own; so have those of a GPU backend and whatever replaces operator new, defines macros or has a main() of its own.
 set(never_merged amx pair_product maps maps_golden emulated_mutants emulator kernel_text reload)
@@ -37,16 +37,30 @@ function(gimbal_program_of_test name source)
   set(program ${key} PARENT_SCOPE)
 endfunction()
 
-# gimbal_merge(<program> <sources...>): compiles them, some in each file.
+# gimbal_merge(<program> <sources...>): compiles them, some in each file. The digest of a test's name chooses its file, and the number of
+# files is a power of two: so a new test changes one file, and ccache has the others.
 function(gimbal_merge program)
   list(LENGTH ARGN count)
-  set(number 0)
-  while(number LESS count)
-    list(SUBLIST ARGN ${number} ${merged_in_one_file} sources)
-    set(out ${CMAKE_CURRENT_BINARY_DIR}/merged/${program}_${number}.cpp)
-    add_custom_command(OUTPUT ${out} COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/scripts/build/merge-tests.py ${out} ${sources}
-                       DEPENDS ${CMAKE_SOURCE_DIR}/scripts/build/merge-tests.py ${sources} VERBATIM)
-    target_sources(${program} PRIVATE ${out})
-    math(EXPR number "${number} + ${merged_in_one_file}")
+  set(files 1)
+  math(EXPR full "${merged_in_one_file} * ${files}")
+  while(count GREATER full)
+    math(EXPR files "2 * ${files}")
+    math(EXPR full "${merged_in_one_file} * ${files}")
   endwhile()
+  foreach(source ${ARGN})
+    get_filename_component(name ${source} NAME_WE)
+    string(MD5 digest ${name})
+    string(SUBSTRING ${digest} 0 4 digest)
+    math(EXPR number "0x${digest} % ${files}")
+    list(APPEND sources_${number} ${source})
+  endforeach()
+  math(EXPR last "${files} - 1")
+  foreach(number RANGE ${last})
+    if(sources_${number})
+      set(out ${CMAKE_CURRENT_BINARY_DIR}/merged/${program}_${number}.cpp)
+      add_custom_command(OUTPUT ${out} COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/scripts/build/merge-tests.py ${out} ${sources_${number}}
+                         DEPENDS ${CMAKE_SOURCE_DIR}/scripts/build/merge-tests.py ${sources_${number}} VERBATIM)
+      target_sources(${program} PRIVATE ${out})
+    endif()
+  endforeach()
 endfunction()

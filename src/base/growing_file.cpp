@@ -92,12 +92,14 @@ GrowingFile::GrowingFile(GrowingFile&& o) noexcept
       held_(std::move(o.held_)),
       at_(o.at_),
       kept_(o.kept_),
-      written_(o.written_) {}
+      written_(o.written_),
+      begun_(o.begun_) {}
 
 GrowingFile::~GrowingFile() {
   if (fd_ < 0) return;
   (void)!flush();
-  if (written_ == 0) drop();
+  struct stat part;
+  if (begun_ ? written_ == 0 : ::fstat(fd_, &part) == 0 && part.st_size == 0) drop();
   if (fd_ >= 0) ::close(fd_);
   if (log_fd_ >= 0) ::close(log_fd_);
 }
@@ -146,6 +148,7 @@ Result<GrowingFile::Found> GrowingFile::begin(const void* head, size_t bytes) {
   written_ = kept_;
   if (::ftruncate(fd_, off_t(kept_)) != 0 || ::lseek(fd_, off_t(kept_), SEEK_SET) < 0)
     return failed("write", part_);
+  begun_ = true;
   return found;
 }
 

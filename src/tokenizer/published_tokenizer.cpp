@@ -114,28 +114,13 @@ class UnigramModel final : public WordModel {
   std::string describe() const override { return "Unigram"; }
 
   void encode(std::string_view word, std::vector<Token>& out) const override {
-    const size_t before = out.size();
-    search_.encode(word, out);
-    if (!falls_back_ || std::find(out.begin() + long(before), out.end(), vocabulary_.unknown) == out.end())
-      return;
-    // The text of an unknown token lies between those of its neighbours.
-    std::vector<Token> found(out.begin() + long(before), out.end());
-    out.resize(before);
-    for (size_t i = 0; i < found.size(); i++) {
-      if (found[i] != vocabulary_.unknown) {
-        out.push_back(found[i]);
-        word.remove_prefix(std::min(word.size(), vocabulary_.text(found[i]).size()));
-        continue;
-      }
-      size_t rest = 0;
-      for (size_t k = i + 1; k < found.size() && found[k] != vocabulary_.unknown; k++)
-        rest += vocabulary_.text(found[k]).size();
-      const bool last =
-          std::find(found.begin() + long(i) + 1, found.end(), vocabulary_.unknown) == found.end();
-      const size_t size = last ? word.size() - std::min(word.size(), rest) : utf8_step(word, 0).bytes;
-      for (const char c : word.substr(0, size))
-        out.push_back(bytes_[uint8_t(c)] < 0 ? vocabulary_.unknown : bytes_[uint8_t(c)]);
-      word.remove_prefix(size);
+    for (const auto& [token, text] : search_.pieces(word)) {
+      const bool as_bytes =
+          falls_back_ && token == vocabulary_.unknown &&
+          std::all_of(text.begin(), text.end(), [&](char c) { return bytes_[uint8_t(c)] >= 0; });
+      if (!as_bytes) out.push_back(token);
+      else
+        for (const char c : text) out.push_back(bytes_[uint8_t(c)]);
     }
   }
 

@@ -30,7 +30,7 @@ UnigramSearch::UnigramSearch(const Vocabulary& vocabulary)
   unknown_score_ = float(lowest - kUnknownPenalty);
 }
 
-void UnigramSearch::encode(std::string_view all, std::vector<Token>& out) const {
+std::vector<UnigramSearch::Piece> UnigramSearch::pieces(std::string_view all) const {
   std::vector<End> ends(all.size() + 1);
   ends[0].score = 0;
   for (size_t at = 0; at < all.size();) {
@@ -48,12 +48,20 @@ void UnigramSearch::encode(std::string_view all, std::vector<Token>& out) const 
     if (!known) offer(step.bytes, unknown_score_, vocabulary_.unknown);
     at += step.bytes;
   }
-  // Back from the end; neighbouring unknown characters are one token.
-  const size_t before = out.size();
-  for (size_t at = all.size(); at > 0; at = ends[at].begin)
-    if (ends[at].token != vocabulary_.unknown || out.size() == before || out.back() != vocabulary_.unknown)
-      out.push_back(ends[at].token);
-  std::reverse(out.begin() + long(before), out.end());
+  // Back from the end; neighbouring unknown characters are one piece.
+  std::vector<Piece> out;
+  for (size_t at = all.size(); at > 0; at = ends[at].begin) {
+    const std::string_view text = all.substr(ends[at].begin, at - ends[at].begin);
+    if (ends[at].token == vocabulary_.unknown && !out.empty() && out.back().token == vocabulary_.unknown)
+      out.back().text = {text.data(), text.size() + out.back().text.size()};
+    else out.push_back({ends[at].token, text});
+  }
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
+void UnigramSearch::encode(std::string_view text, std::vector<Token>& out) const {
+  for (const Piece& piece : pieces(text)) out.push_back(piece.token);
 }
 
 }  // namespace gimbal

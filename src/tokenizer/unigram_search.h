@@ -14,8 +14,14 @@ class UnigramSearch {
  public:
   // Keeps a reference to the vocabulary, which has scores and must outlive it.
   explicit UnigramSearch(const Vocabulary&);
-  // Appends the tokens of a text that is normalised already. Neighbouring unknown characters become one
-  // unknown token.
+  struct Piece {
+    Token token;
+    std::string_view text;  // a part of the encoded one
+  };
+  // The tokens of a text that is normalised already, and what each stands for. Neighbouring unknown
+  // characters are one unknown token.
+  std::vector<Piece> pieces(std::string_view text) const;
+  // Appends these tokens.
   void encode(std::string_view text, std::vector<Token>& out) const;
 
  private:

@@ -154,6 +154,24 @@ TEST(GrowingFiles, TheSecondWriterSpoilsNothing) {
   EXPECT_EQ(*read_file(path), all);
 }
 
+// A run that ends before it begins leaves the earlier run's part.
+TEST(GrowingFiles, WhatNeverBeganLosesNothing) {
+  const std::string path = temporary_path("not-begun"), all = contents('n');
+  {
+    auto first = GrowingFile::open(path, kPieceBytes);
+    ASSERT_TRUE(first);
+    write_until(*first, all, 500, Found::Nothing);
+  }
+  const auto kept = read_file(path + ".part");
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(*kept, all.substr(0, 500));
+  { ASSERT_TRUE(GrowingFile::open(path, kPieceBytes)); }
+  EXPECT_EQ(*read_file(path + ".part"), *kept);
+  EXPECT_TRUE(std::filesystem::exists(path + ".part.log"));
+  { ASSERT_TRUE(GrowingFile::open(path + "2", kPieceBytes)); }
+  EXPECT_FALSE(std::filesystem::exists(path + "2.part"));
+}
+
 // As DraftFile: the file behind a link, with its permissions.
 TEST(GrowingFiles, ReplaceTheFileBehindALink) {
   namespace fs = std::filesystem;

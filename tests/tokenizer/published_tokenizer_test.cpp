@@ -116,6 +116,8 @@ TEST(PublishedTokenizer, UnigramFallsBackToBytes) {
   EXPECT_EQ(ids("a\u00e9bb"), (std::vector<Token>{1, 3, 4, 2}));
   EXPECT_EQ(ids("\u00e9a\u00e9"), (std::vector<Token>{3, 4, 1, 3, 4}));
   EXPECT_EQ(ids("bb\u00e9a\u00e9\u00e9a"), (std::vector<Token>{2, 3, 4, 1, 3, 4, 3, 4, 1}));
+  EXPECT_EQ(ids("\u00e9\u00e9a\u00e9bb"), (std::vector<Token>{3, 4, 3, 4, 1, 3, 4, 2}));
+  EXPECT_EQ(ids("a\u00eabb"), (std::vector<Token>{1, 0, 2}));  // U+00EA is C3 AA
 }
 
 // With "invert", what the expression finds is no match: two finds side by side are two words, and a match
