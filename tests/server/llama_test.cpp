@@ -182,9 +182,7 @@ TEST_F(Llama, SettingsReachTheSamplerOrAreRefused) {
                                      {"n_predict", "x"},
                                      {"no_such_field", 1}})
     expect_wrong("/completion", {{"prompt", "a"}, {field, value}}, field);
-}
-expect_wrong("/completion", {{"prompt", "a"}, {field, value}}, field);
-expect_wrong("/completion", {{"prompt", "a"}, {"aa", 1}, {"bb", 1}, {"cc", 1}}, "aa");
+  expect_wrong("/completion", {{"prompt", "a"}, {"aa", 1}, {"bb", 1}, {"cc", 1}}, "aa");
 }
 
 TEST_F(Llama, ProbabilitiesAndChosenFields) {
