@@ -204,18 +204,6 @@ TEST(LibraryChat, ARequiredCallIsACall) {
   EXPECT_NE(prompt->text.find("\"name\": \"weather\""), std::string::npos) << prompt->text;
 }
 
-// A call that a model wrote badly is told as it was written.
-TEST(LibraryChat, ArgumentsThatAreNoJsonStayText) {
-  const Model model = load(with_template(
-      "{% for m in messages %}{% for c in m.tool_calls %}{{ c.function.name }}({{ c.function.arguments }})"
-      "{% endfor %}{% endfor %}"));
-  const std::vector<Message> messages = {{"user", "Is it raining?"},
-                                         {"assistant", "", "", {{"weather", "city: Rome", "call_1"}}}};
-  auto prompt = model.chat_prompt(messages);
-  ASSERT_TRUE(prompt) << prompt.error().message;
-  EXPECT_EQ(prompt->text, "weather(city: Rome)");
-}
-
 TEST(LibraryChat, SaysWhatIsWrong) {
   const Model model = load("default");
   const std::vector<Message> hello = {{"user", "Hello"}};

@@ -23,22 +23,6 @@ TEST_F(Completions, ControlTokensHaveTheirNamesInLogprobs) {
   EXPECT_EQ(last["bytes"], Json({'<', '/', 's', '>'}));
 }
 
-// Clients find a running request by its slot.
-TEST_F(Completions, RequestsAtTheSameTimeHaveSlotsOfTheirOwn) {
-  service().says("once upon", true);
-  const auto processing = [&] {
-    const Json slots = json(ask(get("/slots")));
-    return std::count_if(slots.begin(), slots.end(),
-                         [](const Json& s) { return s["is_processing"] == true; });
-  };
-  EXPECT_EQ(processing(), 0);
-  HttpClient one(server->port()), two(server->port());
-  for (HttpClient* client : {&one, &two})
-    client->send(post("/completion", R"({"prompt":"Once","stream":true,"n_predict":50})"));
-  for (int i = 0; i < 5000 && processing() < 2; i++) std::this_thread::yield();
-  EXPECT_EQ(processing(), 2);
-}
-
 // As lm-evaluation-harness reads them: a number for each token of the prompt but the first, and the answer's
 // behind them; the token that ends an answer is among these.
 TEST_F(Completions, AnEchoHasTheLogprobsOfThePrompt) {
