@@ -37,8 +37,8 @@ function(gimbal_program_of_test name source)
   set(program ${key} PARENT_SCOPE)
 endfunction()
 
-# gimbal_merge(<program> <sources...>): compiles them, some in each file. The digest of a test's name chooses its file, and the number of
-# files is a power of two: so a new test changes one file, and ccache has the others.
+# gimbal_merge(<program> <sources...>): compiles several tests in each file. The digest of a test's name chooses its file, and the number of
+# files is a power of two. A new test then changes one file, and ccache still has the others.
 function(gimbal_merge program)
   list(LENGTH ARGN count)
   set(files 1)

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
-"""Draws small defects all over the source at random, and looks which of them the tests notice.
+"""Puts random small defects into the source and reports which of them the tests notice.
 
-Usage: drawn_mutants.py TREE [--sites N] [--seed N] [--in PREFIX]... [--seconds N] [--steps build,trace,run]
-
-TREE is a checkout of its own with a configured build/release; its sources are changed, and stay so. All defects are compiled into one
+TREE is a checkout of its own with a configured build/release. Its sources are changed and are not restored. All defects are compiled into one
 build ("mutant schemata", Untch, Offutt and Harrold 1993): the environment variable GIMBAL_MUTANT chooses one. A first run of all tests
 notes which test reaches which defect. Each defect then runs with the tests that reach it, the quickest first, until one fails or
 --seconds are over. Outcomes are in TREE/build/drawn/outcomes.json.
@@ -125,8 +123,7 @@ class Entry:
         self.name, self.command = described["name"], described.get("command")
         self.folder = properties.get("WORKING_DIRECTORY")
         self.environment = dict(pair.split("=", 1) for pair in properties.get("ENVIRONMENT", []))
-        self.skip_code, self.labels = properties.get("SKIP_RETURN_CODE"), properties.get("LABELS", [])
-        self.fails_by, self.fixtures = properties.get("FAIL_REGULAR_EXPRESSION"), properties.get("FIXTURES_REQUIRED")
+        self.skip_code = properties.get("SKIP_RETURN_CODE")
 
     def run(self, environment, seconds):
         """(passed, seconds)"""

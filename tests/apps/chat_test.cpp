@@ -231,8 +231,8 @@ TEST(Chat, LinesBreakBetweenWordsAtTheEdge) {
   EXPECT_EQ(trimmed(joined).substr(0, 400), flat.substr(0, 400));
 }
 
-// What a terminal of 200 columns shows of an answer with this text, up to the next prompt, without carriage
-// returns.
+// The answer with this text on a terminal of 200 columns, up to the next prompt. Carriage returns are
+// removed.
 std::string shown(const std::string& text) {
   std::string grammar = "root ::= \"";
   for (char c : text) grammar += c == '\n' ? "\\n" : std::string(1, c);
@@ -327,7 +327,7 @@ TEST(Chat, AFullContextDropsTheOldestTurns) {
   EXPECT_EQ(off.code, 0) << "a question that does not fit is an error of the question";
 }
 
-// The second answer does not fit behind the first one: it goes on without that.
+// The context is too small for both answers: the second one continues without the first.
 TEST(Chat, AnAnswerThatFillsTheContextKeepsItsLimit) {
   const std::string saved = temporary_path("filled.json");
   const Ran r = gimbal(

@@ -24,7 +24,7 @@ TEST(Terminal, CtrlCTakesTheBarAway) {
   }
 }
 
-// What was read until then is kept.
+// An interrupted command keeps what it has read.
 TEST(Terminal, ATextThatIsReadHasABar) {
   NEEDS_A_TERMINAL();
   std::string text;

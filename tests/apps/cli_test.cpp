@@ -299,7 +299,7 @@ TEST(Options, WithoutEffectAreNotIgnoredInSilence) {
   EXPECT_EQ(gimbal({"run", "-p", "x", "-n", "1", "--backend", "cpu"}).err, "");
 }
 
-// What is only permitted is no reason to warn a script.
+// --quiet hides the note about a permission without effect.
 TEST(Options, APermissionWithoutEffectIsSaidUnlessQuiet) {
   const Args fast = {"run", "-p", "x", "-n", "1", "--backend", "cpu", "--numerics", "fast"};
   EXPECT_SAYS(gimbal(fast).err, "--numerics fast has no effect: every kernel of cpu:0 is exact");

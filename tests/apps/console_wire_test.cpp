@@ -7,7 +7,7 @@
 namespace gimbal::test {
 namespace {
 
-// Hands one connection on to a server, and keeps what the client sends.
+// Forwards one connection to a server, and records the bytes of the client.
 class Proxy {
  public:
   explicit Proxy(uint16_t server) : listens_(socket(AF_INET, SOCK_STREAM, 0)) {

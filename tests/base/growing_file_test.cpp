@@ -138,7 +138,7 @@ TEST(GrowingFiles, OneProcessWritesAtATime) {
   EXPECT_FALSE(GrowingFile::open("/no/such/folder/file"));
 }
 
-// Whoever may not write leaves the other one's part alone.
+// A writer that is refused leaves the part of the other one alone.
 TEST(GrowingFiles, TheSecondWriterSpoilsNothing) {
   const std::string path = temporary_path("spoilt"), all = contents('s');
   auto first = GrowingFile::open(path, kPieceBytes);

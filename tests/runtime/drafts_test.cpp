@@ -391,7 +391,7 @@ TEST(Drafts, FailWithoutHarmToTheText) {
   EXPECT_EQ(told, std::vector<std::string>{"gone"}) << "said once";
   EXPECT_TRUE(d.ended());
   EXPECT_EQ(d.counts().drafted, 6u);
-  // With nobody to tell, the text goes on as well.
+  // Without a listener, the text continues, too.
   session->rewind(0);
   Drafting quiet(std::make_unique<Fails>(), Drafting::Length::Most);
   EXPECT_EQ(tell(*session, {5, 6}, samplers()[0], 30, &quiet), want);

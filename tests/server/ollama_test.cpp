@@ -131,7 +131,7 @@ TEST_F(OllamaClients, TheOldPathOfEmbeddings) {
   EXPECT_EQ(ask("/api/embeddings", {{"model", "stories"}, {"input", "a"}}).status, 400);
 }
 
-// A model that is to leave at once answers before.
+// keep_alive 0: the model is unloaded after its answer.
 TEST_F(OllamaClients, AChatWithMessagesIsAnsweredBeforeItsModelLeaves) {
   const Json body = {{"model", "stories"},
                      {"messages", {{{"role", "user"}, {"content", "Hi"}}}},

@@ -58,7 +58,7 @@ class SteppedFront {
     }
     return std::nullopt;
   }
-  // The next message of this kind that the worker has; those before it are passed over.
+  // The next message of this kind that the worker has; earlier ones are dropped.
   template <class Message>
   std::optional<Message> heard() {
     char piece[1 << 12];
@@ -176,7 +176,7 @@ TEST(SteppedService, ACallIsAnsweredOnce) {
   EXPECT_EQ(front.service->facts().restarts, 1) << "a worker that answers twice is replaced";
 }
 
-// Whoever asks nothing of a worker hears from it all the same, so that one that hangs is found.
+// The service pings an idle worker, so that it finds one that hangs.
 TEST(SteppedService, AnIdleWorkerIsPinged) {
   SteppedFront front(3);
   front.say(wire::Hello{.context = 64, .pid = 1});

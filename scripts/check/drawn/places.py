@@ -1,4 +1,4 @@
-"""Places for small defects in a C++ source: what is changed, and the text with all changes in it, of which a number chooses one.
+"""Finds the places of a C++ source where a small defect fits, and writes the source with all of them. A number chooses one at run time.
 
 Needs tree-sitter and tree-sitter-cpp from PyPI.
 """
@@ -8,7 +8,7 @@ import re
 import tree_sitter
 import tree_sitter_cpp
 
-# Included by every changed source. A number of the environment chooses the change; a file of bytes notes which ones are reached.
+# Every changed source includes this. GIMBAL_MUTANT chooses a defect; the file GIMBAL_MUTANT_TRACE has a byte for each one that was reached.
 HEADER = r"""
 #pragma once
 #include <fcntl.h>
@@ -46,7 +46,7 @@ def of(node):
 
 class Site:
     def __init__(self, node, before, after, what):
-        """before + the original text + after is what stands there; what: the defect, for people."""
+        """The new source has `before`, the original text and `after`; `what` describes the defect."""
         self.begin, self.end, self.before, self.after, self.what = node.start_byte, node.end_byte, before, after, what
         self.line, self.text, self.id, self.path = node.start_point[0] + 1, " ".join(of(node).split())[:160], 0, ""
 
@@ -122,7 +122,7 @@ def sites_of(path, rng):
 
 
 def write_mutated(path, text, sites, header):
-    """Returns [(begin, end, site)] in the new text. A change inside another one is in the branch that is not changed."""
+    """Returns [(begin, end, site)] in the new text. A nested change is in the branch without the outer change."""
     out, spans, at = bytearray(f'#include "{header}"\n'.encode()), [], 0
     inserts = []
     for order, site in enumerate(sorted(sites, key=lambda s: (s.begin, -s.end))):

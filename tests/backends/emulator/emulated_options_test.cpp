@@ -1,4 +1,4 @@
-// Options of a GPU's backend, as users write them: numbers, flags, and what is refused.
+// Options of a GPU backend: numbers, flags, and errors.
 #include "gpu/options.h"
 
 #include <gtest/gtest.h>

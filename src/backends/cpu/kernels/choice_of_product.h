@@ -1,4 +1,4 @@
-// The product of a format's codes with many rows, as the instruction set has it.
+// Chooses the product of many rows for a format and an instruction set.
 #pragma once
 
 #ifdef CPU_HALF_TILES
