@@ -52,7 +52,7 @@ class GrowingFile {
   std::string held_;  // bytes that are not written yet
   uint64_t at_ = 0, kept_ = 0,
            written_ = 0;  // of the file: passed to write(), of an earlier run, in the part
-  bool begun_ = false;  // until begin() succeeds, the part belongs to an earlier run
+  bool begun_ = false;    // until begin() succeeds, the part belongs to an earlier run
 };
 
 }  // namespace gimbal
