@@ -18,12 +18,16 @@ import json
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
 from drawn import places
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from send_signal import send_signal_to_group  # noqa: E402
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 
@@ -137,7 +141,7 @@ class Entry:
             except subprocess.TimeoutExpired:
                 code = None
             try:
-                os.killpg(process.pid, 9)
+                send_signal_to_group(process.pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
             process.wait()
