@@ -107,7 +107,11 @@ std::optional<std::string> nearest(const std::string& word, const std::vector<st
 std::string quoted(std::string_view text) {
   constexpr size_t kMaxBytes = 80;
   size_t at = 0;
-  while (at < text.size() && at < kMaxBytes) at += utf8_step(text, at).bytes;
+  while (at < text.size()) {
+    const size_t next = at + utf8_step(text, at).bytes;
+    if (next > kMaxBytes) break;
+    at = next;
+  }
   return format("'{}{}'", escaped(text.substr(0, at)), at == text.size() ? "" : "...");
 }
 

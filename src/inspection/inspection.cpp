@@ -83,9 +83,10 @@ uint64_t InspectionBudget::take_data(uint64_t wanted) {
 Error malformed_image(std::string predicate) { return {Code::Malformed, std::move(predicate), ""}; }
 
 Error truncated_image(const char* part, uint64_t needed, uint64_t size) {
-  return malformed_image(needed == UINT64_MAX ? format("is damaged: its {} end beyond every file", part)
-                                              : format("is truncated: its {} end at byte {}, but it has {}",
-                                                       part, needed, size));
+  return malformed_image(
+      needed == UINT64_MAX
+          ? format("is damaged: the end of its {} is beyond every file", part)
+          : format("is truncated: the end of its {} is at byte {}, but it has {}", part, needed, size));
 }
 
 std::string hexadecimal(const ByteView& v, uint64_t at, size_t bytes) {

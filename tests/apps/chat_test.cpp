@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <regex>
 
 #include "files/gguf.h"
 #include "support/gguf_writer.h"
@@ -330,9 +332,9 @@ TEST(Chat, AFullContextDropsTheOldestTurns) {
 // The context is too small for both answers: the second one continues without the first.
 TEST(Chat, AnAnswerThatFillsTheContextKeepsItsLimit) {
   const std::string saved = temporary_path("filled.json");
-  const Ran r = gimbal(
-      {"run", chat_model(), "--greedy", "--ignore-eos", "-n", "90", "--ctx", "200", "-t", "1", "--chat"},
-      {.input = "Hi\nAnd you?\n/save " + saved + "\n"});
+  const Ran r = gimbal({"run", chat_model(), "--greedy", "--ignore-eos", "-n", "90", "--ctx", "200", "-t",
+                        "1", "--chat", "--stats"},
+                       {.input = "Hi\nAnd you?\n/save " + saved + "\n"});
   ASSERT_EQ(r.code, 0) << r.err;
   EXPECT_SAYS(r.err, "the context was full: the oldest question and its answer were forgotten");
   const Json m = messages_of(saved);
@@ -343,6 +345,9 @@ TEST(Chat, AnAnswerThatFillsTheContextKeepsItsLimit) {
   // A text may have other tokens than those that wrote it, and one more begins it.
   EXPECT_GE(ids.size(), 80u) << "more than the 74 that the first context had room for: " << answer;
   EXPECT_LE(ids.size(), 95u) << answer;
+  const std::regex all(R"(generation +90 tokens)");
+  EXPECT_EQ(std::distance(std::sregex_iterator(r.err.begin(), r.err.end(), all), std::sregex_iterator()), 2)
+      << "both answers, with what the second wrote before the context was full: " << r.err;
 }
 
 TEST(Chat, ReasoningIsDimmedOrHidden) {

@@ -63,6 +63,11 @@ TEST(CliChatPictures, AMarkWithoutItsPictureIsText) {
     EXPECT_EQ(none.code, 0) << mark << none.err;
     EXPECT_FALSE(none.out.empty()) << mark;
   }
+  const auto golden = nlohmann::ordered_json(read_json(golden_dir() + "/vision/shapes.json"))["answers"][0];
+  const Ran beside = gimbal(chat_of_shapes(
+      {"--image", golden_picture(golden["image"]), "-p", "<__media__>What is in <__media_1__>?"}));
+  EXPECT_EQ(beside.code, 0) << beside.err;
+  EXPECT_FALSE(beside.out.empty());
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 // headings.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "support/on_terminal.h"
 
 namespace gimbal::test {
@@ -65,6 +68,20 @@ TEST(Terminal, HeadingsStandOverTheirColumns) {
   ASSERT_NE(second, 0u);
   EXPECT_EQ(plain.find("ARCHITECTURE"), plain.find("llama", second) - second) << plain;
   EXPECT_EQ(plain.find("FROM"), plain.find("inside the program", second) - second) << plain;
+}
+
+TEST(Terminal, RemovesAFileOnlyAfterAYes) {
+  NEEDS_A_TERMINAL();
+  const std::string path = temporary_path("own.gguf");
+  std::ofstream(path) << "weights";
+  for (const char* no : {"n\r", "\r", "no y\r"}) {
+    const Seen kept = on_terminal({"rm", path, "--force"}, {{"[y/N] ", no}});
+    EXPECT_SAYS(kept.text, "nothing was removed");
+    EXPECT_TRUE(std::filesystem::exists(path)) << no;
+  }
+  const Seen gone = on_terminal({"rm", path, "--force"}, {{"[y/N] ", "y\r"}});
+  EXPECT_EQ(gone.code, 0) << gone.text;
+  EXPECT_FALSE(std::filesystem::exists(path)) << gone.text;
 }
 
 // The receipt of an answer is of that answer alone. The second line begins like the first one only with the

@@ -147,7 +147,7 @@ TEST(InspectLibrary, ExitCodes) {
   ASSERT_TRUE(write_file(path, made_elf(roadmap()).substr(0, 2000)));
   const auto cut = test::gimbal({"inspect-library", path, "--json"});
   EXPECT_EQ(cut.code, 3);
-  EXPECT_NE((cut.out + cut.err).find("is truncated: its segments end at byte"), std::string::npos)
+  EXPECT_NE((cut.out + cut.err).find("is truncated: the end of its segments is at byte"), std::string::npos)
       << cut.out << cut.err;
 }
 

@@ -2,7 +2,9 @@
 // counted and told in receipts.
 #include <thread>
 
+#include "support/adapters.h"
 #include "support/cli.h"
+#include "support/golden.h"
 #include "support/serving.h"
 
 namespace gimbal::test {
@@ -151,6 +153,37 @@ TEST_P(ServePrefixStore, KeysShareNoPage) {
   }
   const Serving s(options(), keys);
   EXPECT_EQ(told(s, kText, "alpha").stored, 64);
+}
+
+TEST_P(ServePrefixStore, PagesOfAnAdapterServeItAlone) {
+  const std::string path = golden_dir() + "/stories/stories260K-f32.gguf",
+                    adapter = make_adapter(path).adapter;
+  const auto tokens = [](const Serving& s, double scale) {
+    const Json lora = {{{"id", 0}, {"scale", scale}}};
+    const Json body = {
+        {"prompt", kText}, {"n_predict", 12}, {"temperature", 0}, {"return_tokens", true}, {"lora", lora}};
+    const HttpAnswer a = s.ask(post("/completion", body.dump()));
+    EXPECT_EQ(a.status, 200) << a.body;
+    return Json::parse(a.body)["tokens"];
+  };
+  const Args with_adapter = options({path, "--lora", adapter + ":0"});
+  Json with, without;
+  {
+    const Serving s({path, "--lora", adapter + ":0", "--workers", "none"});
+    with = tokens(s, 1), without = tokens(s, 0);
+    EXPECT_NE(with, without) << "an adapter that does nothing";
+  }
+  {
+    Serving s(with_adapter);
+    EXPECT_EQ(tokens(s, 1), with);
+    EXPECT_EQ(s.end(SIGTERM), 0);
+  }
+  const Serving s(with_adapter);
+  EXPECT_EQ(tokens(s, 0), without);
+  EXPECT_EQ(metric(s, "gimbal_prefix_store_misses_total", 1), 1);
+  EXPECT_EQ(metric(s, "gimbal_prefix_store_hits_total"), 0) << "pages of a text under an adapter";
+  EXPECT_EQ(tokens(s, 1), with);
+  EXPECT_EQ(metric(s, "gimbal_prefix_store_hits_total", 1), 1);
 }
 
 TEST_P(ServePrefixStore, ADamagedPageIsTold) {

@@ -61,6 +61,8 @@ TEST(Quoted, Has80BytesOfALongText) {
   EXPECT_EQ(gimbal::quoted(most + "n"), "'" + most + "...'");
   EXPECT_EQ(gimbal::quoted("a\nb"), "'a\\x0ab'");
   EXPECT_EQ(gimbal::quoted(""), "''");
+  const std::string letters = std::string(79, 'm') + "\xc3\xa9";
+  EXPECT_EQ(gimbal::quoted(letters), "'" + std::string(79, 'm') + "...'") << "no letter is cut";
 }
 
 std::string nearest_of(const std::string& word, const std::vector<std::string>& known) {

@@ -263,7 +263,8 @@ TEST(LibraryFormats, ErrorsSayWhatTheFileIs) {
             std::string::npos);
   const std::string whole = *read_file(library_file("llama-x86_64.so"));
   EXPECT_EQ(message(whole.substr(0, 2000)),
-            format("'x.so' is truncated: its section headers end at byte {}, but it has 2000", whole.size()));
+            format("'x.so' is truncated: the end of its section headers is at byte {}, but it has 2000",
+                   whole.size()));
   EXPECT_EQ(inspect_library("/does/not/exist.so").error().code, Code::NotFound);
   EXPECT_EQ(inspect_library("/").error().code, Code::Failed);
 }

@@ -401,6 +401,21 @@ TEST(Arch, LearnedPositionsEndTheContext) {
   EXPECT_NE(longer->message.find("64"), std::string::npos) << longer->message;
 }
 
+// A pattern of no layers: all have the window.
+TEST(Arch, APatternOfZeroHasWindowsAlone) {
+  TinyLlama spec;
+  as("cohere2", [](TinyLlama& s) {
+    s.tensors.erase("blk.0.ffn_norm.weight"), s.f32("logit_scale", 0.5);
+    s.u32("attention.sliding_window", 8), s.u32("attention.sliding_window_pattern", 0);
+  })(spec);
+  const auto refused = plan(spec);
+  ASSERT_FALSE(refused) << refused->message;
+  const auto windows = [](const auto& op) {
+    return OpKind(op.kind) == OpKind::Attention && op.param.i[1] == 8;
+  };
+  EXPECT_EQ(ops_of(spec, windows).size(), 1u);
+}
+
 // Blocks of MiniCPM are scaled by the number of layers that the file has, also where a check computes the
 // first ones alone.
 TEST(Arch, MiniCpmScalesByAllLayersOfTheFile) {

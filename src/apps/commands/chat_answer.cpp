@@ -16,6 +16,31 @@ int reserve(const Session& session, int max_tokens) {
   return max_tokens >= 0 ? std::min(max_tokens, quarter) : quarter;
 }
 
+template <class T>
+void extend(std::vector<T>& all, std::vector<T> more) {
+  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+// Adds the part behind a dropped question to the parts before it. The time of the first token stays.
+void extend(Generated& all, Generated part) {
+  if (all.tokens.empty()) {
+    part.prompt_tokens += all.prompt_tokens, part.prompt_seconds += all.prompt_seconds;
+    part.first_token_seconds += all.prompt_seconds;
+    all = std::move(part);
+    return;
+  }
+  extend(all.tokens, std::move(part.tokens));
+  extend(all.logprobs, std::move(part.logprobs));
+  extend(all.top, std::move(part.top));
+  extend(all.rows, std::move(part.rows));
+  all.finish = part.finish;
+  all.prompt_tokens += part.prompt_tokens;
+  all.prompt_seconds += part.prompt_seconds, all.generate_seconds += part.generate_seconds;
+  all.drafts.steps += part.drafts.steps, all.drafts.tokens += part.drafts.tokens;
+  all.drafts.drafted += part.drafts.drafted, all.drafts.accepted += part.drafts.accepted;
+  all.drafts.seconds += part.drafts.seconds;
+}
+
 }  // namespace
 
 Result<ChatAnswer> answer_chat(Session& session, const Tokenizer& tokenizer, const ChatTemplate& chat,
@@ -33,7 +58,7 @@ Result<ChatAnswer> answer_chat(Session& session, const Tokenizer& tokenizer, con
     std::vector<ChatMessage> messages = conversation.messages();
     const auto numbers = settings.pictures ? settings.pictures->number(messages) : std::vector<size_t>();
     const PictureMarks marks =
-        numbers.empty() ? PictureMarks{} : PictureMarks{ChatPictures::kMarks, numbers.size()};
+        numbers.empty() ? PictureMarks{} : PictureMarks{settings.pictures->prompt_marks(), numbers.size()};
     auto prompt = chat_prompt(chat, tokenizer, chat_variables(messages, settings.of_template), options,
                               settings.parse_special, marks);
     if (!prompt) return prompt.error();
@@ -74,12 +99,12 @@ Result<ChatAnswer> answer_chat(Session& session, const Tokenizer& tokenizer, con
         });
     if (!g) return g.error();
     answered.insert(answered.end(), g->tokens.begin(), g->tokens.end());
-    out.generated = std::move(*g);
+    const size_t written = g->tokens.size();
+    extend(out.generated, std::move(*g));
     if (out.generated.finish != Finish::ContextFull || !settings.drops_oldest || !conversation.drop_oldest())
       break;
     out.dropped++;  // and the answer continues
-    if (generating.max_tokens >= 0)
-      generating.max_tokens = std::max(0, generating.max_tokens - int(out.generated.tokens.size()));
+    if (generating.max_tokens >= 0) generating.max_tokens = std::max(0, generating.max_tokens - int(written));
   }
   const auto rest = splitter->finish();
   if (!rest.reasoning.empty() || !rest.answer.empty()) sink(rest.reasoning, rest.answer);

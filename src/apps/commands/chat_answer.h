@@ -9,7 +9,7 @@
 namespace gimbal {
 
 struct ChatAnswer {
-  Generated generated;  // of the last part, if the context became full in between
+  Generated generated;  // of all parts, if the context became full in between
   std::string text, reasoning;
   int dropped = 0;       // number of questions dropped
   bool repeats = false;  // it repeated itself, and was ended (ChatSettings::guard)

@@ -4,9 +4,14 @@
 
 #include "apps/options/picture_options.h"
 #include "apps/reports/prompt_progress.h"
-#include "chat/picture_marks.h"
 
 namespace gimbal {
+namespace {
+
+// The beginning of the marks in a conversation, also in its saved file.
+constexpr std::string_view kMarks = "<__media";
+
+}  // namespace
 
 Result<std::string> ChatPictures::add(const std::string& file) {
   auto picture = read_picture(file);
@@ -28,7 +33,7 @@ std::vector<size_t> ChatPictures::number(std::vector<ChatMessage>& messages) con
       std::from_chars(digits, m.content.data() + m.content.size(), old);
       const std::string mark = picture_mark(kMarks, old);
       if (old < pictures_.size() && m.content.compare(at, mark.size(), mark) == 0) {
-        const std::string now = picture_mark(kMarks, numbers.size());
+        const std::string now = picture_mark(prompt_marks_, numbers.size());
         m.content.replace(at, mark.size(), now);
         numbers.push_back(old), at += now.size();
       } else {

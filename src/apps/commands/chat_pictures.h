@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "chat/chat_prompt.h"
+#include "chat/picture_marks.h"
 #include "engine/picture_input.h"
 
 namespace gimbal {
@@ -18,18 +19,19 @@ class ChatPictures {
   // Decodes and encodes a file, until Ctrl-C under an InterruptGuard. Returns its mark. Errors: those of
   // read_picture() and inputs_of(); cancelled().
   Result<std::string> add(const std::string& file);
-  // Gives the marks in these messages rising numbers; the pictures of forgotten questions are left out.
-  // Returns the numbers of the pictures.
+  // Replaces the marks in these messages by those of a prompt (prompt_marks()), numbered from 0; pictures of
+  // forgotten questions are left out. A mark without its picture stays as text. Returns the pictures'
+  // numbers.
   std::vector<size_t> number(std::vector<ChatMessage>&) const;
+  std::string_view prompt_marks() const { return prompt_marks_; }
   // The inputs of a prompt with these pictures.
   Inputs inputs(const ChatPrompt&, const std::vector<size_t>& numbers) const;
-
-  static constexpr std::string_view kMarks = "<__media";  // their beginning
 
  private:
   std::unique_ptr<PictureInput> encoder_;
   const Tokenizer& tokenizer_;
   const bool quiet_;
+  const std::string prompt_marks_ = new_picture_marks();
   std::vector<Inputs> pictures_;
 };
 

@@ -48,11 +48,12 @@ class EmbedImage final : public Command {
     } else {
       auto given = pictures_.open();
       if (!given) return given.error();
-      auto rows = encode_pictures(*given, *options, quiet);
-      if (!rows) return rows.error();
-      for (const EmbeddingsPtr& of : *rows) add(of->values().data(), of->values().size_bytes());
+      auto encoded = encode_pictures(*given, *options, quiet);
+      if (!encoded) return encoded.error();
+      for (const EmbeddingsPtr& of : encoded->rows) add(of->values().data(), of->values().size_bytes());
       result["pieces"] = pieces_json(given->projector->vision.settings, given->pieces);
       result["width"] = given->projector->vision.row_width;
+      result["seconds"] = encoded->seconds;
     }
     return write(result);
   }

@@ -5,6 +5,7 @@
 
 #include "apps/reports/prompt_progress.h"
 #include "apps/reports/stderr_sink.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -146,15 +147,17 @@ Result<std::shared_ptr<const ProjectorFile>> PictureOptions::projector_of(const 
   return projector;
 }
 
-Result<std::vector<EmbeddingsPtr>> encode_pictures(const GivenPictures& all, const EngineOptions& of_text,
-                                                   bool quiet) {
+Result<EncodedPictures> encode_pictures(const GivenPictures& all, const EngineOptions& of_text, bool quiet) {
   auto patches = most_patches(all.projector->vision, all.pieces);
   if (!patches) return patches.error();
   auto encoder = PictureInput::open(backend_registry(), of_text, all.projector, stderr_sink(quiet), *patches);
   if (!encoder) return encoder.error();
   InterruptGuard guard;
   PictureProgress progress(!quiet);
-  return (*encoder)->encode(all.pieces, [&](size_t rows, size_t of) { return progress(rows, of); });
+  const double begun = now();
+  auto rows = (*encoder)->encode(all.pieces, [&](size_t rows, size_t of) { return progress(rows, of); });
+  if (!rows) return rows.error();
+  return EncodedPictures{std::move(*rows), now() - begun};
 }
 
 Result<Inputs> PictureOptions::inputs(const ModelFile& text_model, const Tokenizer& tokenizer,
@@ -174,10 +177,10 @@ Result<Inputs> PictureOptions::inputs(const ModelFile& text_model, const Tokeniz
         Code::Usage,
         format("the text and its pictures have {} rows, but the context has {} positions", all, context),
         format("use a 'context' of {} or more", all), reason::kContextFull, "context"};
-  auto rows = encode_pictures(*given, options, quiet);
-  if (!rows) return rows.error();
+  auto encoded = encode_pictures(*given, options, quiet);
+  if (!encoded) return encoded.error();
   take_pictures(options.run, *given->projector, given->pieces);
-  return inputs_of(*chunks, *rows);
+  return inputs_of(*chunks, encoded->rows);
 }
 
 Result<std::unique_ptr<PictureInput>> PictureOptions::open_chat(const ModelFile& text_model,

@@ -63,10 +63,13 @@ class PictureOptions {
   std::optional<std::string> mmproj_;
 };
 
+struct EncodedPictures {
+  std::vector<EmbeddingsPtr> rows;  // of each piece
+  double seconds;                   // of encoding, without loading
+};
 // Loads the encoder, computes the rows of all pieces, and unloads it. Shows progress unless `quiet`. Errors:
 // those of PictureInput; cancelled() after Ctrl-C.
-Result<std::vector<EmbeddingsPtr>> encode_pictures(const GivenPictures&, const EngineOptions& of_text,
-                                                   bool quiet);
+Result<EncodedPictures> encode_pictures(const GivenPictures&, const EngineOptions& of_text, bool quiet);
 
 // {"image", "what", "row", "column", "width", "height", "rows", "grid"} of each piece.
 Json pieces_json(const PreprocessSettings&, std::span<const Piece>);
