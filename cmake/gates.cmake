@@ -35,6 +35,26 @@ function(gimbal_known_options out paths backends)
   set(${backends} ${named} PARENT_SCOPE)
 endfunction()
 
+# Libraries of products and convolutions that other projects have an option for, and gimbal does not: the backend that
+# each would serve, and why it serves none.
+set(GIMBAL_REFUSED_MKL cpu "Intel MKL")
+set(GIMBAL_REFUSED_OPENBLAS cpu "OpenBLAS")
+set(GIMBAL_REFUSED_BLAS cpu "a BLAS library")
+set(GIMBAL_REFUSED_ACCELERATE cpu "Apple's Accelerate")
+set(GIMBAL_REFUSED_CUDNN cuda "NVIDIA's cuDNN")
+function(gimbal_refuse_library option library)
+  if("${${option}}" MATCHES "^(OFF|FALSE|NO|N|0|)$")
+    return()
+  endif()
+  list(GET GIMBAL_REFUSED_${library} 0 backend)
+  list(GET GIMBAL_REFUSED_${library} 1 title)
+  string(TOUPPER "GIMBAL_BACKEND_${backend}" gate)
+  unset(${option} CACHE)  # or the next try in this folder fails for it again
+  message(FATAL_ERROR "${option} implies ${gate}=ON, but the ${backend} backend takes no rows from ${title}: the order of its sums changes with "
+                      "the processor, the number of threads and the version, so answers would no longer have the same bits everywhere. "
+                      "The backend's own rows have no such limit, and need no library. Leave ${option} out; give -D${gate}=ON for the backend.")
+endfunction()
+
 # Names that somebody meant for us: GIMBAL_ in any spelling, and the habits of other projects.
 function(gimbal_refuse_unknown_options)
   gimbal_known_options(known paths backends)
@@ -43,6 +63,13 @@ function(gimbal_refuse_unknown_options)
   foreach(name IN LISTS cached)
     string(TOUPPER ${name} upper)
     get_property(type CACHE ${name} PROPERTY TYPE)
+    if(upper MATCHES "^(GIMBAL|BACKEND|ENABLE|USE|WITH)_(CPU_|CUDA_)?([A-Z]+)$")
+      set(library ${CMAKE_MATCH_3})
+      if(DEFINED GIMBAL_REFUSED_${library})
+        gimbal_refuse_library(${name} ${library})
+        continue()
+      endif()
+    endif()
     if(upper MATCHES "^GIMB?AL+_")
       if(name IN_LIST known OR name IN_LIST paths OR name MATCHES "^GIMBAL_TOOL_" OR type MATCHES "^(STATIC|INTERNAL)$")
         continue()
