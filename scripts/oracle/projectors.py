@@ -10,7 +10,6 @@ Needs NumPy and Pillow 11.3 (pip install numpy pillow==11.3.0).
 """
 import argparse
 import base64
-import glob
 import json
 import math
 import os
@@ -35,6 +34,7 @@ import gguf_file  # noqa: E402
 import architectures  # noqa: E402
 import install  # noqa: E402
 import logits  # noqa: E402
+import peer_mtmd  # noqa: E402
 
 F32, F16 = 0, 1
 GOLDEN, OWN = (os.path.join(ROOT, "tests", "data", *path) for path in (("vision",), ("peer", "vision")))
@@ -176,30 +176,6 @@ def draw_large(path):
 
 
 # ---- llama.cpp
-
-def build(mtmd, peer):
-    """Compiles the driver and its parts of mtmd, which takes minutes the first time. Returns the program."""
-    if not os.path.exists(mtmd):
-        install.run(["git", "clone", "--quiet", os.path.join(peer.folder, "gitRelease.bundle"), mtmd], "reading the peer's sources")
-    sources = [os.path.join(mtmd, "tools", "mtmd", name + ".cpp") for name in ("clip", "mtmd", "mtmd-audio", "mtmd-image")]
-    sources += sorted(glob.glob(os.path.join(mtmd, "tools", "mtmd", "models", "*.cpp")))
-    out = os.path.join(mtmd, "out")
-    os.makedirs(out, exist_ok=True)
-    folders = ["include", os.path.join("ggml", "include"), os.path.join("tools", "mtmd"), "vendor"]
-    flags = ["-std=c++17", "-O1", "-w"] + [part for folder in folders for part in ("-I", os.path.join(mtmd, folder))]
-    objects = []
-    for source in sources:
-        made = os.path.join(out, os.path.basename(source) + ".o")
-        if not os.path.exists(made):
-            subprocess.run([install.compiler(), *flags, "-c", source, "-o", made], check=True)
-        objects.append(made)
-    program, driver = os.path.join(out, "pictures"), os.path.join(HERE, "pictures.cpp")
-    if not os.path.exists(program) or os.path.getmtime(program) < os.path.getmtime(driver):
-        libraries = [name for name in sorted(os.listdir(peer.all_libraries)) if name.startswith(("libllama.", "libggml.", "libggml-base."))]
-        subprocess.run([install.compiler(), *flags, driver, *objects, *(os.path.join(peer.all_libraries, name) for name in libraries),
-                        "-Wl,-rpath," + peer.all_libraries, "-o", program], check=True)
-    return program
-
 
 class Answer:
     def __init__(self, data):
@@ -380,12 +356,11 @@ def make_case(name, case, tensors, ask_theirs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="families; all of them if none")
-    parser.add_argument("--mtmd", metavar="DIR", help="a clone of llama.cpp's sources to compile from; made if it is missing")
     parser.add_argument("--update", action="store_true", help="write the data to tests/data/peer/vision")
     options = parser.parse_args()
     peer = install.install(os.path.join(ROOT, "build", "compare"), print)
-    mtmd = options.mtmd or os.path.join(peer.folder, "mtmd")
-    program, work = build(mtmd, peer), os.path.join(mtmd, "out")
+    program = peer_mtmd.program(peer, os.path.join(HERE, "pictures.cpp"), print)
+    work = os.path.dirname(program)
     os.makedirs(OWN, exist_ok=True)
     if not os.path.exists(os.path.join(OWN, "large.png")):
         draw_large(os.path.join(OWN, "large.png"))
