@@ -123,7 +123,7 @@ void checked(Lane& lane) { in_checked::lane_function(lane); }
 " @ONLY)
     list(APPEND files ${gpu_folder}/emulator/${name}.cpp)
   endforeach()
-  # The warnings find what the strict targets refuse: conversions that nobody wrote.
+  # The warnings find what the strict targets refuse: implicit conversions.
   set_source_files_properties(${files} TARGET_DIRECTORY ${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON
     COMPILE_OPTIONS "-O2;-Wconversion;-Wsign-conversion;-Wsign-compare;-Wdouble-promotion;-fno-math-errno")
   set(${out} ${files} PARENT_SCOPE)

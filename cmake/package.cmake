@@ -32,7 +32,7 @@ set(CPACK_DEBIAN_GIMBAL_PACKAGE_NAME gimbal)
 set(CPACK_DEBIAN_GIMBAL_PACKAGE_CONTROL_EXTRA ${CMAKE_SOURCE_DIR}/deploy/debian/postinst ${CMAKE_SOURCE_DIR}/deploy/debian/prerm
     ${CMAKE_SOURCE_DIR}/deploy/debian/postrm)
 set(CPACK_DEBIAN_GIMBAL_PACKAGE_CONTROL_STRICT_PERMISSION ON)
-set(CPACK_COMPONENT_GIMBAL_DESCRIPTION "The program, with the CPU's kernels in it, its manual, completions and a systemd unit that nobody starts but you.")
+set(CPACK_COMPONENT_GIMBAL_DESCRIPTION "The program, with the CPU's kernels in it, its manual, completions, and a systemd unit that you start yourself.")
 set(CPACK_DEBIAN_BACKENDS_PACKAGE_NAME gimbal-backends)
 set(CPACK_DEBIAN_BACKENDS_PACKAGE_DEPENDS "gimbal (= ${PROJECT_VERSION})")
 set(CPACK_COMPONENT_BACKENDS_DESCRIPTION "Plugins of gimbal for GPUs. Each opens the driver that is there when it is asked for; none is needed to install it.")

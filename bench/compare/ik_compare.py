@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gimbal beside ik_llama.cpp, which nobody packages: from a checkout of it that was built here, both on the same files in alternation.
+"""gimbal beside ik_llama.cpp, which has no package: from a checkout that was built here, both on the same files in alternation.
 Prints a table; changes no page.
 
   ik_compare.py TREE a.gguf b.gguf [-t THREADS] [--rounds N] [-p N] [-n N] [--gimbal PROGRAM]

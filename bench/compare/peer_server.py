@@ -1,6 +1,6 @@
 """The peer's server: llama.cpp's own, of the packaged release.
 
-Nobody packages the program itself for Linux, so its files (tools/server) are compiled from the sources that node-llama-cpp
+There is no package of the program itself for Linux, so its files (tools/server) are compiled from the sources that node-llama-cpp
 carries and linked with the packaged libraries: what computes is the same machine code as everywhere in this folder.
 What reads pictures and sound (tools/mtmd) is left out: in its place stand functions that do nothing; without --mmproj none of them matters.
 """
@@ -25,7 +25,7 @@ INCLUDED = ["tools/server", "tools/mtmd", "common", "include", "ggml/include", "
 
 
 def program(peer, say, jobs=2):
-    """The program's path; built where it has not been, file by file, so that an interrupted build goes on."""
+    """The program's path; built where it is missing, file by file, so that an interrupted build continues."""
     folder = os.path.join(peer.folder, "server")
     target = os.path.join(folder, "llama-server")
     if os.path.exists(target):

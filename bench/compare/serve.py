@@ -3,7 +3,7 @@
 
   serve.py a.gguf b.gguf                      1, 4 and 16 streams, 2 rounds; prints the table
   serve.py a.gguf --streams 16 --rounds 3     more of one cell
-  serve.py a.gguf --requests 4                each stream goes on with another request, four in all
+  serve.py a.gguf --requests 4                each stream continues with another request, four in all
   serve.py a.gguf --publish                   writes bench/results/serve.json, which docs/serving.md shows
   serve.py --render r.json                    the table anew from an earlier run
 
@@ -166,7 +166,7 @@ def prompts(a, streams, seed):
 
 
 def load(a, server, name, streams):
-    """One round of a cell: all streams begin together, and each goes on with its next request when one is answered."""
+    """One round of a cell: all streams begin together, and each sends its next request when one is answered."""
     async def requests(texts):
         return [await stream(server.port, {"model": name, "prompt": text, "max_tokens": a.generate_tokens, "ignore_eos": True, "temperature": 0,
                                            "stream": True, "stream_options": {"include_usage": True}}) for text in texts]

@@ -423,7 +423,7 @@ TEST(Chat, RawKeepsPlainTexts) {
 
 TEST(Chat, AnEmptyLineContinuesTheLastText) {
   NEEDS_A_TERMINAL();
-  const Args six = {"run", chat_model(), "--raw", "--greedy", "-n", "6", "-t", "1"};
+  const Args six = {"run", chat_model(), "--raw", "--greedy", "-n", "6", "-t", "1", "--backend", "cpu"};
   const Seen s =
       on_terminal(six, {{"> ", "Once upon a time\n"}, {"> ", "\n"}, {"> ", "\n"}, {"> ", "/quit\n"}});
   EXPECT_EQ(s.code, 0) << s.text;

@@ -68,9 +68,8 @@ std::string hint(const std::string& word) {
     if (word == theirs) return format("here that is `{}`", ours);
   for (const auto& [theirs, said] :
        {std::pair("ps", "`curl http://127.0.0.1:8080/api/ps` asks a server which models it has loaded"),
-        {"stop",
-         "Ctrl-C or SIGTERM ends `gimbal serve`; --keep-alive SECONDS unloads models that nobody uses"},
-        {"unload", "`gimbal serve --keep-alive SECONDS` unloads models that nobody uses"},
+        {"stop", "Ctrl-C or SIGTERM ends `gimbal serve`; --keep-alive SECONDS unloads idle models"},
+        {"unload", "`gimbal serve --keep-alive SECONDS` unloads idle models"},
         {"push", "gimbal publishes no models"},
         {"cp", "a model is a file: `gimbal list --json` has its path"},
         {"import", "put the file into a folder of $GIMBAL_MODELS, or name its path"},

@@ -387,7 +387,7 @@ Refused messages(Call& call) {
   const bool stream = f.flag("stream").value_or(false);
   f.harmless({"metadata", "service_tier"});
   f.refuse("container", "there is none");
-  f.refuse("mcp_servers", "gimbal calls nobody");
+  f.refuse("mcp_servers", "gimbal calls no MCP servers");
   if (auto no = f.finish()) return no;
   if (auto no = chat_prompt(call, *model, input, settings, prompt)) return no;
 

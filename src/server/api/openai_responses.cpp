@@ -51,7 +51,7 @@ Refused responses(Call& call) {
       f.wrong("include", "'include': there is nothing more than the answer has");
   f.refuse("prompt", "there are no stored prompts");
   f.refuse("top_logprobs", "ask for them at /v1/chat/completions", 0);
-  f.refuse("max_tool_calls", "gimbal calls nobody");
+  f.refuse("max_tool_calls", "gimbal runs no tools: the client does");
   f.refuse("stream_options", "events have nothing but what they say");
   f.harmless({"metadata", "user", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
               "client_metadata"});
