@@ -180,7 +180,7 @@ def main():
                     say(" | ".join(rows[-1]))
     results = {"title": "Seconds for a picture", "machine": report.machine_text(compare.machine()), "date": datetime.date.today().isoformat(),
                "commands": ["bench/compare/pictures.py" + "".join(f" --{option} {value}" for option, value in
-                            (("cpu-variant", a.cpu_variant), ("peer-variant", a.peer_variant)) if value)],
+                            (("threads", a.threads), ("rounds", a.rounds), ("cpu-variant", a.cpu_variant), ("peer-variant", a.peer_variant)) if value)],
                "notes": [f"gimbal {compare.commit()}, {peer.description()['engine']}; medians of {a.rounds} runs in turn, least and most."],
                "columns": ["encoder", "weights", "threads", "rows", "gimbal", "llama.cpp", "ratio"]}
     text = json.dumps(results, indent=1)[:-2] + ',\n "rows": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n ]\n}\n"
