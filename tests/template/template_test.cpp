@@ -195,6 +195,9 @@ TEST(Template, ErrorsNameLineAndConstruct) {
             "chat template, line 3, in {% if %}: can only concatenate str (not \"int\") to str")
       << "behind a call of a macro";
   EXPECT_EQ(error_of("{{ 'a'|nosuch }}"), "chat template, line 1, in {{ }}: there is no filter 'nosuch'");
+  for (const char* lone : {"{{ 'a{b'.format(1) }}", "{{ 'a}b'.format(1) }}", "{{ '{'.format(1) }}"})
+    EXPECT_NE(error_of(lone).find("single '{' or '}' in a format string"), std::string::npos)
+        << error_of(lone);
   EXPECT_EQ(error_of("\n{% if x"), "chat template, line 2: {% has no end '%}'");
   EXPECT_EQ(error_of("{% if x %}\n"),
             "chat template, line 1: expected {% endif %}, found the end of the template");
