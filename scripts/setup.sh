@@ -141,7 +141,7 @@ if [ "$(id -u)" -ne 0 ]; then
     exit 1
   fi
   as_root=(sudo)
-  [ -t 0 ] || as_root=(sudo -n)  # no person is there to type a password
+  [ -t 0 ] || as_root=(sudo -n)  # without a terminal no password can be typed
 fi
 # Another apt-get at work on this machine is waited for (at most so many seconds), not an error.
 apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=600 "$@" </dev/null >&2; }

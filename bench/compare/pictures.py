@@ -3,8 +3,8 @@
 
   pictures.py [--threads 1,2] [--rounds 3] [--cpu-variant avx2 --peer-variant haswell]
 
-The encoders have the sizes of published ones, but fewer blocks, and random weights. A run encodes the same picture three times in one
-process; loading and decoding do not count. Writes bench/results/pictures.json.
+The encoders have the sizes of published ones, but fewer blocks, and random weights. A run encodes one picture of noise three times in
+one process; loading and decoding do not count. Both engines get pictures of the same size. Writes bench/results/pictures.json.
 
 Needs what compare.py needs, and NumPy (`scripts/setup.sh build compare models`).
 """
@@ -27,50 +27,40 @@ import measure
 import peer_mtmd
 import report
 
-sys.path.insert(0, os.path.join(compare.ROOT, "scripts"))
+sys.path[:0] = [os.path.join(compare.ROOT, "scripts"), os.path.join(compare.ROOT, "scripts", "oracle")]
 import gguf_file  # noqa: E402
+import projector_files  # noqa: E402
 
 DATA = os.path.join(compare.ROOT, "tests", "data", "vision")
 RESULTS = os.path.join(compare.ROOT, "bench", "results", "pictures.json")
 TIMES = 3
 F32, F16, Q8_0 = 0, 1, 8
 
-LN = "ln1 w; ln1: w; ln2 w; ln2: w; "
-QKV = "attn_q w w; attn_q: w; attn_k w w; attn_k: w; attn_v w w; attn_v: w; attn_out w w; attn_out: w; "
-MLP = "ffn_up w f; ffn_up: f; ffn_down f w; ffn_down: w"
-GLU = "ffn_gate w f; ffn_gate: f; ffn_up w f; ffn_up: f; ffn_down f w; ffn_down: w"
-SIGLIP = "v.patch_embd p p 3 w; v.patch_embd: w; v.position_embd w patches; v.post_ln w; v.post_ln: w; "
+HEAD = projector_files.KERNEL + "v.position_embd w patches; " + projector_files.POST
 
 # name, text model, picture (or seconds of sound), keys, sizes (w width, f feed-forward, l blocks, t the text's width), head, block
 ENCODERS = [
     ("gemma3: SigLIP so400m, 2 of 27 blocks", "gemma3", (896, 896),
      {"image_size": 896, "patch_size": 14, "attention.head_count": 16, "projector.scale_factor": 4, "use_gelu": True},
-     dict(w=1152, f=4304, l=2, p=14, t=48, patches=4096), SIGLIP + "mm.soft_emb_norm w; mm.input_projection t w", LN + QKV + MLP),
+     dict(w=1152, f=4304, l=2, p=14, t=48, patches=4096), HEAD + "mm.soft_emb_norm w; mm.input_projection t w", projector_files.SIGLIP),
     ("idefics3: SigLIP base, 12 blocks", "llama", (512, 512),
      {"image_size": 512, "patch_size": 16, "attention.head_count": 12, "projector.scale_factor": 4, "preproc_image_size": 512, "use_gelu": True},
-     dict(w=768, f=3072, l=12, p=16, t=48, patches=1024), SIGLIP + "mm.model.fc 16*w t", LN + QKV + MLP),
+     dict(w=768, f=3072, l=12, p=16, t=48, patches=1024), HEAD + "mm.model.fc 16*w t", projector_files.SIGLIP),
     ("qwen2.5vl_merger: 8 of 32 blocks", "qwen2vl", (644, 476),
      {"image_size": 560, "patch_size": 14, "attention.head_count": 16, "n_wa_pattern": 8, "use_silu": True},
      dict(w=1280, f=3420, l=8, p=14, t=64),
      "v.patch_embd p p 3 w; v.patch_embd.weight.1! p p 3 w; v.post_ln w; mm.0 4*w 4*w; mm.0: 4*w; mm.2 4*w t; mm.2: t",
-     "ln1 w; ln2 w; " + QKV + GLU),
+     projector_files.RMS + projector_files.QKV + projector_files.QKV_BIAS + projector_files.GLU + "; ffn_gate: f; ffn_up: f; ffn_down: w"),
     ("ultravox: Whisper large, 4 of 32 blocks", "llama", 29,
      {"num_mel_bins": 128, "attention.head_count": 20, "projector.stack_factor": 10},
-     dict(w=1280, f=5120, l=4, t=48),
-     "a.conv1d.1 3 128 w; a.conv1d.1: 1 w; a.conv1d.2 3 w w; a.conv1d.2: 1 w; a.position_embd w 1500; a.post_ln w; a.post_ln: w; "
-     "mm.a.norm_pre 10*w; mm.a.mlp.1 10*w 4096; mm.a.norm_mid 2048; mm.a.mlp.2 2048 t", LN + QKV.replace("attn_k: w; ", "") + MLP),
+     dict(w=1280, f=5120, l=4, t=48, mel=128),
+     projector_files.WHISPER + "mm.a.norm_pre 10*w; mm.a.mlp.1 10*w 4096; mm.a.norm_mid 2048; mm.a.mlp.2 2048 t",
+     projector_files.SIGLIP.replace("attn_k: w; ", "")),
 ]
 
 
 def say(text):
     print(f"pictures: {text}", file=sys.stderr, flush=True)
-
-
-def tensors_of(text, prefix, sizes):
-    for part in filter(None, (part.strip() for part in text.split(";"))):
-        name, shape = part.split(" ", 1)
-        suffix = {":": ".bias", "!": ""}.get(name[-1], ".weight")
-        yield prefix + name.rstrip(":!") + suffix, [int(eval(side, {}, dict(sizes))) for side in shape.split(" ")]
 
 
 def q8_0(values):
@@ -98,9 +88,9 @@ def make_file(encoder, kind, path):
     kinds = {bool: gguf_file.BOOL, int: gguf_file.U32, float: gguf_file.F32, str: gguf_file.STRING}
     entries = {key: gguf_file.entry(gguf_file.ARRAY, (gguf_file.F32, value)) if isinstance(value, list) else gguf_file.entry(kinds[type(value)], value)
                for key, value in metadata.items()}
-    shapes = list(tensors_of(head, "", sizes))
+    shapes = list(projector_files.tensors_of(head, "", sizes))
     for i in range(sizes["l"]):
-        shapes += tensors_of(block, f"{medium[0]}.blk.{i}.", sizes)
+        shapes += projector_files.tensors_of(block, f"{medium[0]}.blk.{i}.", sizes)
     stored = []
     for tensor, shape in shapes:
         matrix = len(shape) > 1 and shape[0] > 1 and "position" not in tensor

@@ -1,5 +1,5 @@
 """The keys and tensors of a projector file (mmproj) of each family, as data for scripts/oracle/projectors.py. Widths are tiny, and odd
-where a family allows it. A description is a dict:
+where a family allows it. bench/compare/pictures.py uses the same parts with published widths. A description is a dict:
   projector  its name in files; keys: below clip.vision. (or clip.audio., with sound=True); flags: below clip.
   sizes      w width, h heads, hd of a head, f feed-forward, l blocks, p patch, m merge, t width of a row for the text model
   head       tensors of the whole file; block: of each block. "name shape; ...", shapes in the order of files
@@ -107,6 +107,14 @@ FAMILIES = {
         projector="voxtral", sound=True, keys={"num_mel_bins": 16, "projector.stack_factor": 5}, sizes=dict(w=8, hd=4, t=8),
         head=WHISPER + "mm.a.mlp.1 5*w t; mm.a.mlp.2 t t", block=LN + QKV + QKV_BIAS.replace("attn_k: w; ", "") + MLP, cases=[SOUND]),
 }
+
+def tensors_of(text, prefix, sizes):
+    """(name, dimensions) of each tensor of a description."""
+    for item in filter(None, (part.strip() for part in text.split(";"))):
+        name, shape = item.split(" ", 1)
+        suffix = {":": ".bias", "!": ""}.get(name[-1], ".weight")
+        yield prefix + name.rstrip(":!") + suffix, [int(eval(part, {}, dict(sizes))) for part in shape.split(" ")]
+
 
 # The same file, but for its version, whose prompts have other tokens.
 FAMILIES["minicpmv-2.5"] = {**FAMILIES["minicpmv"], "file": "minicpmv", "cases": [TWO],

@@ -43,13 +43,6 @@ ENGINE = f"llama.cpp (tools/mtmd of node-llama-cpp {install.VERSION})"
 
 # ---- files
 
-def tensors_of(text, prefix, sizes):
-    for item in filter(None, (part.strip() for part in text.split(";"))):
-        name, shape = item.split(" ", 1)
-        suffix = {":": ".bias", "!": ""}.get(name[-1], ".weight")
-        yield prefix + name.rstrip(":!") + suffix, [int(eval(part, {}, dict(sizes))) for part in shape.split(" ")]
-
-
 def numbers(name, shape, rng):
     size = math.prod(shape)
     base = name.split(".", 1)[1] if "." in name else name
@@ -96,9 +89,9 @@ def make_projector(name, path):
                 f"clip.has_{kind}_encoder": True, "clip.projector_type": family["projector"],
                 **{"clip." + key: value for key, value in family.get("flags", {}).items() if key != "minicpmv_version"},
                 **{f"clip.{kind}.{key}": value for key, value in {**keys, **family["keys"]}.items()}}
-    shapes = list(tensors_of(family["head"], "", sizes))
+    shapes = list(projector_files.tensors_of(family["head"], "", sizes))
     for i in range(sizes["l"]):
-        shapes += tensors_of(family["block"], f"{kind[0]}.blk.{i}.", sizes)
+        shapes += projector_files.tensors_of(family["block"], f"{kind[0]}.blk.{i}.", sizes)
     exact, stored = {}, []
     for tensor, shape in shapes:
         values = numbers(tensor, shape, rng).astype(np.float32)
@@ -136,8 +129,8 @@ def make_text(width, path):
             "rope.dimension_count": width, "attention.layer_norm_rms_epsilon": 1e-5}
     metadata = {"general.architecture": entry("llama"), "general.name": entry("synthetic-text-pictures"),
                 **{"llama." + key: entry(value) for key, value in keys.items()}, **tokenizer}
-    shapes = dict(tensors_of("token_embd w v; output_norm w; output w v", "", dict(w=width, v=size)))
-    shapes |= tensors_of("attn_norm w; ffn_norm w; attn_q w w; attn_k w w; attn_v w w; attn_output w w; ffn_gate w f; ffn_up w f; "
+    shapes = dict(projector_files.tensors_of("token_embd w v; output_norm w; output w v", "", dict(w=width, v=size)))
+    shapes |= projector_files.tensors_of("attn_norm w; ffn_norm w; attn_q w w; attn_k w w; attn_v w w; attn_output w w; ffn_gate w f; ffn_up w f; "
                          "ffn_down f w", "blk.0.", dict(w=width, f=8))
     stored = []
     for name, shape in shapes.items():

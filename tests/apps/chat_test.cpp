@@ -347,7 +347,7 @@ TEST(Chat, AnAnswerThatFillsTheContextKeepsItsLimit) {
   EXPECT_LE(ids.size(), 95u) << answer;
   const std::regex all(R"(generation +90 tokens)");
   EXPECT_EQ(std::distance(std::sregex_iterator(r.err.begin(), r.err.end(), all), std::sregex_iterator()), 2)
-      << "both answers, with what the second wrote before the context was full: " << r.err;
+      << "each answer is counted whole: " << r.err;
 }
 
 TEST(Chat, ReasoningIsDimmedOrHidden) {

@@ -27,7 +27,7 @@ TEST(Terminal, CtrlCTakesTheBarAway) {
   }
 }
 
-// An interrupted command keeps what it has read.
+// After an interrupt the command keeps the results so far.
 TEST(Terminal, ATextThatIsReadHasABar) {
   NEEDS_A_TERMINAL();
   std::string text;

@@ -107,7 +107,7 @@ TEST(InspectLibrary, OfAGpu) {
   EXPECT_NE(ran.out.find("Verdict:          ggml; CUDA\n"), std::string::npos) << ran.out;
 }
 
-// The report names what it did not find.
+// The report names the missing parts.
 TEST(InspectLibrary, WhatIsMissingIsShownToo) {
   const std::string path = library_with("libplain.so", {.exported = {"compress"}, .needed = {"libc.so.6"}});
   const auto ran = test::gimbal({"inspect-library", path});
