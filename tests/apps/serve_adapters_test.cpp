@@ -52,5 +52,16 @@ TEST(ServeAdapters, RequestsWithDifferentOnesAtOnce) {
   }
 }
 
+// An adapter belongs to one model, so a server with one has no other models.
+TEST(ServeAdapters, WithoutANameTheModelIsTheDefault) {
+  const std::string adapter = make_adapter(GIMBAL_SOURCE_DIR "/assets/stories260K.gguf").adapter;
+  const Serving s({"--lora", adapter});
+  const Json models = Json::parse(s.ask(get("/v1/models")).body)["data"];
+  ASSERT_EQ(models.size(), 2u) << models;
+  EXPECT_EQ(models[1]["parent"], "stories260K");
+  EXPECT_EQ(Json::parse(s.ask(get("/lora-adapters")).body).size(), 1u);
+  EXPECT_EQ(s.ask(post("/api/pull", R"({"model":"x"})")).status, 403);
+}
+
 }  // namespace
 }  // namespace gimbal::test

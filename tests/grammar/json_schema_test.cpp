@@ -191,7 +191,8 @@ TEST(JsonSchema, RefusesByName) {
   // Schemas that differ little from refused ones.
   for (const char* schema :
        {R"({"minLength":1.0})", R"({"maxItems":3999999999.0})", R"({"const":9007199254740991.0})",
-        R"({"type":"object","unevaluatedProperties":true})", R"({"unevaluatedItems":{}})"})
+        R"({"const":"\"12345678901234567890.5"})", R"({"type":"object","unevaluatedProperties":true})",
+        R"({"unevaluatedItems":{}})"})
     EXPECT_TRUE(json_schema_grammar(schema)) << schema;
   // Understood, and nothing is allowed.
   for (const char* schema :
@@ -346,6 +347,10 @@ TEST(CharMachine, IsWhatThePatternSays) {
   EXPECT_FALSE(both->matches("aa"));
   EXPECT_FALSE(both->of_length(4, 5)->matches("aka"));
   EXPECT_TRUE(both->of_length(4, 5)->matches("akaa"));
+  const auto any_number = CharMachine::pattern("^a*$");
+  EXPECT_TRUE(any_number->of_length(0, kUnbounded)->matches(""));
+  EXPECT_FALSE(any_number->of_length(1, kUnbounded)->matches(""));
+  EXPECT_TRUE(any_number->of_length(1, kUnbounded)->matches("aaa"));
 }
 
 TEST(JsonObject, IsAnyObject) {

@@ -142,6 +142,7 @@ Counts compare_stages(unsigned seed, const std::function<size_t(std::mt19937&, s
       counts.shared += passed - taken;
     }
     EXPECT_EQ(ops, whole.program.ops.size()) << "every op once";
+    EXPECT_EQ(stages->back().output_bytes, whole.program.slot_bytes[size_t(Slot::Output)]);
     EXPECT_EQ(bits_differ(want, run(*d, std::move(*stages), in, rows)), "") << "round " << round;
   }
   return counts;

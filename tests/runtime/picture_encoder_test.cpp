@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/file.h"
+#include "base/format.h"
 #include "base/result.h"
 #include "files/gguf.h"
 #include "media/picture.h"
@@ -289,6 +290,31 @@ TEST(ProjectorFiles, WithLimitsOnOneSideAreRefused) {
     if (!opened && !fits) {
       EXPECT_NE(opened.error().message.find("are no limits"), std::string::npos) << opened.error().message;
     }
+  }
+}
+
+// Limits whose middle is not 0 shift the inputs of a product, or its outputs: one number for each column, or
+// for each row.
+TEST(ProjectorFiles, LimitsShiftAsManyValuesAsAProductHas) {
+  const ModelSource file = open_file(vision_path("mmproj-gemma3.gguf"));
+  const StoredTensor* up = file.tensors().find("v.blk.0.ffn_up.weight");
+  ASSERT_TRUE(up);
+  ASSERT_NE(up->dim[0], up->dim[1]);
+  for (const auto& [side, dim] : {std::pair("input", 0), {"output", 1}}) {
+    auto made = std::make_shared<MadeTensors>(file);
+    for (const StoredTensor& t : file.tensors()) made->add(t, std::string(t.name));
+    made->add(format("v.blk.0.ffn_up.{}_min", side), 1, 1, {-1});
+    made->add(format("v.blk.0.ffn_up.{}_max", side), 1, 1, {3});
+    const auto opened = open_vision(ModelSource(file.file_format(), file.metadata(), made->tensors(), made));
+    ASSERT_TRUE(opened) << opened.error().message;
+    size_t shifts = 0;
+    for (const StoredTensor& t : opened->source->tensors()) {
+      const std::string_view name = t.name;
+      if (!name.ends_with("_limit.before") && !name.ends_with("_limit.behind")) continue;
+      EXPECT_EQ(t.values(), up->dim[dim]) << name;
+      shifts++;
+    }
+    EXPECT_EQ(shifts, 2u) << side;
   }
 }
 

@@ -11,6 +11,8 @@
 #include "support/declared.h"
 #include "support/stored.h"
 
+extern "C" const gimbal_backend* gimbal_backend_cpu();
+
 namespace gimbal::test {
 namespace {
 
@@ -340,6 +342,31 @@ TEST_F(StoredPrefixes, AFullCacheComputesInstead) {
   const auto taken = full->take_stored(std::span(text).first(190));
   ASSERT_TRUE(taken) << taken.error().message;
   EXPECT_TRUE(*taken == 0 || *taken == 128);
+}
+
+// The CPU, with the double of its bytes for a cache.
+const gimbal_backend& other_layout() {
+  static const gimbal_backend cpu = *gimbal_backend_cpu();
+  static const gimbal_backend table = [] {
+    gimbal_backend b = cpu;
+    b.cache_bytes = [](gimbal_device* d, uint8_t type, uint8_t is_key, int64_t head_dim, int64_t heads,
+                       int64_t page, int64_t pages) {
+      return 2 * cpu.cache_bytes(d, type, is_key, head_dim, heads, page, pages);
+    };
+    return b;
+  }();
+  return table;
+}
+
+TEST_F(StoredPrefixes, AnotherLayoutOfTheCacheIsRefused) {
+  const auto device = *Device::open(other_layout(), 0, "threads=1");
+  const ModelSource file = open_file(small_model("arch/llama-gqa"));
+  const auto model = load_on(*device, file, {});
+  ASSERT_TRUE(model);
+  const auto store = PrefixStore::create(open_pages(), "a model", *model);
+  ASSERT_FALSE(store);
+  EXPECT_NE(store.error().message.find("in pages of another size than other devices"), std::string::npos)
+      << store.error().message;
 }
 
 TEST_F(StoredPrefixes, WhatCannotBeStoredIsSaid) {

@@ -98,6 +98,43 @@ TEST(SpeculativeDecoding, AModelDraftsForAsManyTextsAsItWasLoadedFor) {
   EXPECT_TRUE((*drafts)->drafter());
 }
 
+// Notes what it reads before its first guess.
+class Reader final : public Drafter {
+ public:
+  explicit Reader(std::vector<std::vector<Token>>& read) : read_(read) {}
+  Status read(std::span<const Token> text) override {
+    return read_.emplace_back(text.begin(), text.end()), Done{};
+  }
+  Result<std::vector<Token>> propose(std::span<const Token>, int n) override {
+    EXPECT_EQ(read_.size(), 1u);
+    return std::vector<Token>(size_t(n), Token(1));
+  }
+  std::string name() const override { return "reader"; }
+
+ private:
+  std::vector<std::vector<Token>>& read_;
+};
+
+TEST(SpeculativeDecoding, ADrafterReadsThePromptOnceBeforeItGuesses) {
+  RunOptions run = serving_run(256, 8, 8);
+  run.drafts = 4;
+  OnCpu on("default", run);
+  std::vector<std::vector<Token>> read;
+  SchedulerOptions options;
+  options.drafts = {
+      [&](const ScheduledRequest&) { return std::make_unique<Reader>(read); }, Drafting::Length::Most, {}};
+  Scheduler serving(on.shared(), on.on_device_lost(), options);
+  GenerationRequest r;
+  r.prompt = {1, 2, 3}, r.max_tokens = 10, r.ignore_stop_tokens = true, r.sampler.greedy = true;
+  Heard heard;
+  serving.add(std::make_unique<ScheduledRequest>(1, r, sink_of(heard), any_tokenizer(), 256));
+  for (int i = 0; i < 100 && !serving.idle(); i++) ASSERT_TRUE(serving.step());
+  ASSERT_EQ(read.size(), 1u);
+  // The prompt, and the first token behind it.
+  ASSERT_GE(read[0].size(), 3u);
+  EXPECT_TRUE(std::equal(r.prompt.begin(), r.prompt.end(), read[0].begin()));
+}
+
 // A drafter whose device is lost: texts go on, and under strict they end with the reason.
 class Lost final : public Drafter {
  public:

@@ -1,5 +1,6 @@
 // llama.cpp's server endpoints over a scripted service: forms and fields as its tools/server/README.md has
 // them.
+#include "server/api/llama.h"
 #include "server/api/answer.h"
 #include "server/api_server.h"
 #include "support/remade.h"
@@ -213,6 +214,13 @@ TEST_F(Llama, AnswersThatLinesEnd) {
   const Json cut = complete({{"n_indent", 3}});
   EXPECT_EQ(cut["content"], " a(\n    b\n  ");
   EXPECT_EQ(cut["stop_type"], "limit");
+  const HttpAnswer without =
+      ask("/completion", {{"prompt", "Once"}, {"n_indent", 3}, {"seed", 1}, {"certificate", true}});
+  EXPECT_EQ(without.status, 200) << without.body;
+  const Json receipt = json(ask(get("/v1/receipts/" + without.headers.at("x-gimbal-receipt"))));
+  EXPECT_FALSE(receipt.contains("certificates")) << receipt;
+  EXPECT_EQ(receipt.value("no_certificate", ""),
+            "a limit of time or layout ended the answer, and no audit can repeat that");
   const Json nothing = complete({{"n_predict", 0}});
   EXPECT_EQ(nothing["content"], "");
   EXPECT_EQ(nothing["tokens_predicted"], 0);
@@ -361,6 +369,8 @@ TEST_F(Llama, PathsWithoutAVersion) {
 
 TEST_F(Llama, PropertiesAndSlots) {
   const Json props = json(ask(get("/props?model=stories")));
+  EXPECT_EQ(api::query_field("model=s%74or%69es", "model"), "stories");
+  EXPECT_EQ(api::query_field("a=1&model=x+y%2&b", "model"), "x y%2");
   EXPECT_EQ(json(ask(get("/props?model=s%74or%69es")))["model_alias"], "stories");
   EXPECT_EQ(props["total_slots"], 3);
   EXPECT_EQ(props["model_alias"], "stories");

@@ -273,6 +273,7 @@ TEST_F(Responses, WhatIsWrongIsNamed) {
                                                                               {"top_logprobs", 2},
                                                                               {"background", true}})
     expect_wrong("/v1/responses", with(good, {{field, value}}), field);
+  EXPECT_EQ(ask("/v1/responses", with(good, {{"top_logprobs", 0}})).status, 200) << "the default";
   const Json format = {{"type", "json_schema"}, {"name", "x"}};
   expect_wrong("/v1/responses", with(good, {{"text", {{"format", format}}}}), "text.format.schema");
 }

@@ -1,5 +1,5 @@
 // Moves of elements along a dim that a tensor does not have, or of a tensor that is an error itself: errors
-// that say so, and no crash. And pictures resized to a single element.
+// that say so, and no crash. Convolutions with too many dims, too. And pictures resized to a single element.
 #include <gtest/gtest.h>
 
 #include "tensors/cpu_queue.h"
@@ -36,6 +36,18 @@ TEST_F(MisplacedDims, AnErrorStaysTheFirstOne) {
   EXPECT_EQ(failed().roll(1, 0).error().message, first);
   EXPECT_EQ(failed().gather(ids, 0).error().message, first);
   EXPECT_EQ(failed().upsample_bilinear2d(2, 2).error().message, first);
+}
+
+TEST_F(MisplacedDims, AConvolutionHasOneOrTwoSpatialDims) {
+  const auto ones = [&](Dims shape) { return Tensor::full(shape, 1, DType::F32, *queue); };
+  EXPECT_EQ(*conv(ones({1, 1, 3}), ones({1, 1, 2})).values<float>(), (std::vector<float>{2, 2}));
+  EXPECT_EQ(*conv(ones({1, 1, 2, 2}), ones({1, 1, 2, 2})).values<float>(), (std::vector<float>{4}));
+  for (const Dims& shape : {Dims{1, 2}, Dims{1, 1, 2, 2, 2}})
+    for (const Tensor& y : {conv(ones(shape), ones(shape)), conv_transpose(ones(shape), ones(shape))}) {
+      ASSERT_FALSE(y.ok()) << shape.size();
+      EXPECT_NE(y.error().message.find("three dimensions of both, or four"), std::string::npos)
+          << y.error().message;
+    }
 }
 
 // PyTorch's places without aligned corners: (i + 0.5) * before / after - 0.5, between the two on its sides.
