@@ -74,7 +74,9 @@ constexpr gimbal_kernel_info tensor_claims(const char* name, OpKind op, DType as
     case OpKind::Random:
       in(set_of(DType::U32)), k.in[0].strided = 0, k.out[0].dtypes = kFloats, integers(3);
       break;
-    case OpKind::Order: in(kNumbers & ~kStored), k.out[0].dtypes = set_of(DType::I32), integers(1); break;
+    case OpKind::Order:
+      in(kNumbers & ~kStored), k.out[0].dtypes = set_of(DType::I32) | k.in[0].dtypes, integers(2);
+      break;
     case OpKind::Encode:
       in(set_of(DType::F32), set_of(DType::F32)), k.out[0].dtypes = decodable_blocks(), integers(1);
       k.in[0].strided = k.in[1].strided = 0;

@@ -69,8 +69,10 @@ Tensor along(const char* name, const Tensor& t, int dim, gimbal::OpKind kind, co
   if (!t.ok()) return t;
   const auto at = dim_of(t.rank(), dim);
   if (!at) return failed(state_of(t).queue, no_such_dim(name, t, dim));
-  if (t.count() == 0)
-    return kind == gimbal::OpKind::Order ? uninitialized(state_of(t).queue, gimbal::DType::I32, t.dims()) : t;
+  if (t.count() == 0) {
+    const bool places = kind == gimbal::OpKind::Order && p.i[1] == 0;
+    return places ? uninitialized(state_of(t).queue, gimbal::DType::I32, t.dims()) : t;
+  }
   const Tensor x = turned(t, *at);
   const Tensor y = apply(kind, p, std::span(&x, 1));
   return y.ok() ? turned(y, *at) : y;
@@ -111,17 +113,15 @@ Tensor Tensor::cumsum(int dim) const {
   return along("cumsum", floats(*this) ? *this : to(DType::I64), dim, gimbal::OpKind::CumSum, {});
 }
 
-Tensor Tensor::argsort(int dim, bool falling) const {
-  if (ok() && !gimbal::has(gimbal::kNumbers & ~gimbal::kStored, state_->type))
-    return failed(state_->queue, dtype_error(format("argsort is not defined for {}", describe(*this))));
+static Tensor ordered(const char* name, const Tensor& x, int dim, bool falling, bool values) {
+  if (x.ok() && !gimbal::has(gimbal::kNumbers & ~gimbal::kStored, state_of(x).type))
+    return failed(state_of(x).queue, dtype_error(format("{} is not defined for {}", name, describe(x))));
   gimbal::OpParams p;
-  p.i[0] = falling;
-  return along("argsort", *this, dim, gimbal::OpKind::Order, p);
+  p.i[0] = falling, p.i[1] = values;
+  return along(name, x, dim, gimbal::OpKind::Order, p);
 }
-Tensor Tensor::sort(int dim, bool falling) const {
-  const Tensor places = argsort(dim, falling);
-  return places.ok() ? gather(places, dim) : places;
-}
+Tensor Tensor::argsort(int dim, bool falling) const { return ordered("argsort", *this, dim, falling, false); }
+Tensor Tensor::sort(int dim, bool falling) const { return ordered("sort", *this, dim, falling, true); }
 std::pair<Tensor, Tensor> Tensor::top_k(int64_t k, int dim) const {
   if (!ok()) return {*this, *this};
   const auto at = dim_of(rank(), dim);

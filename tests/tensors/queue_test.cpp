@@ -29,6 +29,29 @@ TEST_F(TensorQueue, SaysWhatItIs) {
   EXPECT_FALSE(other->same_as(*queue));
 }
 
+TEST_F(TensorQueue, TransposedCopiesHaveEveryElement) {
+  struct Size {
+    int64_t batch, rows, columns;
+  };
+  for (const int threads : {1, 3})
+    for (const Size s :
+         {Size{1, 64, 64}, {1, 63, 65}, {1, 15, 17}, {1, 1025, 33}, {3, 100, 200}, {1, 300, 700}}) {
+      QueueOptions o;
+      o.threads = threads;
+      const Queue q = *open_queue("cpu", o);
+      std::vector<int64_t> values(size_t(s.batch * s.rows * s.columns)), want(values.size());
+      for (size_t i = 0; i < values.size(); i++) values[i] = int64_t(i * 7919 % 251);
+      for (int64_t b = 0; b < s.batch; b++)
+        for (int64_t r = 0; r < s.rows; r++)
+          for (int64_t c = 0; c < s.columns; c++)
+            want[size_t((b * s.columns + c) * s.rows + r)] = values[size_t((b * s.rows + r) * s.columns + c)];
+      const Tensor x = Tensor::from<int64_t>(values, {s.batch, s.rows, s.columns}, q);
+      for (const DType type : {DType::U8, DType::F16, DType::F32, DType::I64})
+        EXPECT_EQ(*x.to(type).permute({0, 2, 1}).copy().to(DType::I64).values<int64_t>(), want)
+            << int(type) << ": " << s.batch << " x " << s.rows << " x " << s.columns;
+    }
+}
+
 // The numbers of Generator, which golden_tensors_test compares with other people's.
 TEST_F(TensorQueue, RandomNumbersFollowItsSeed) {
   const auto numbers = [](const Tensor& x) { return *x.values<float>(); };

@@ -104,11 +104,18 @@ void plan_cumsum(OpPlan& o) { plan_sums(o, "cumsum", DType::F32); }
 void plan_cumsum_int(OpPlan& o) { plan_sums(o, "cumsum_int", DType::I64); }
 
 void plan_tensor_order(OpPlan& o) {
-  const Operand x = operand(o.in(0));
+  const gimbal_value& rows = o.in(0);
+  const Operand x = operand(rows), y = operand(o.out());
+  const bool values = o.op.param.i[1] != 0;
+  const Operand places = values ? scratch(o, DType::I32, x.count()) : y;
   TensorLaunch l(o, "tensor_order");
-  l.read(0, x).write(operand(o.out())).row(uint32_t(o.in(0).dim[0]));
+  l.read(0, x).write(places).row(uint32_t(rows.dim[0]));
   l.numbers({o.op.param.i[0] != 0});
   l.launch(uint64_t(x.count()));
+  if (!values) return;
+  Operand ids = y;
+  ids.slot = places.slot, ids.offset = places.offset, ids.type = DType::I32;
+  gather(o, rows, ids, 0, true);
 }
 
 }  // namespace gimbal::gpu

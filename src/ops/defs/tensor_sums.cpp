@@ -39,7 +39,7 @@ Result<Shape> shape_of_order(const ShapeCall& c) {
   if (!has(kNumbers & ~kStored, c.in[0].type)) return c.refuse("x must be of numbers that have an order");
   if (c.in[0].dim[0] > INT32_MAX) return c.refuse("a row has at most 2^31 - 1 values");
   Shape to = c.in[0];
-  to.type = DType::I32;
+  if (c.params.i[1] == 0) to.type = DType::I32;
   return to;
 }
 Result<Shape> shape_of_resample(const ShapeCall& c) {
@@ -70,7 +70,7 @@ constinit const OpDef Normalize = {
     .shape = shape_of_normalize};
 constinit const OpDef CumSum = {.inputs = {{"x", Role::Whole}}, .operations = 2, .shape = shape_of_cumsum};
 constinit const OpDef Order = {.inputs = {{"x", Role::Whole}},
-                               .integers = {"order"},
+                               .integers = {"order", "values"},
                                .shape = shape_of_order,
                                .cost = [](Cost& c, std::span<const Shape> in, const Shape&, int64_t) {
                                  c.operations = 20 * double(in[0].count());

@@ -24,6 +24,46 @@ inline void copy_out(const View& v, int64_t element, int64_t n, Word* to) {
   });
 }
 
+// ---- copies of a view whose second dim is the dense one, such as a transposed matrix. Its rows are copied
+// in tiles of whole cache lines: a row alone would read one element of each line.
+template <class Word>
+constexpr int64_t kTileSide = 64 / int64_t(sizeof(Word));
+
+inline bool is_turned(const View& v) {
+  const int64_t side = 64 / v.size;
+  return v.rank >= 2 && v.stride[0] != 1 && v.stride[1] == 1 && v.dim[0] >= side && v.dim[1] >= side;
+}
+
+// kTileSide rows of n elements: row r of the result takes from[r + i * stride] for each i.
+template <class Word>
+inline void copy_turned_rows(const Word* from, int64_t stride, int64_t n, Word* to) {
+  constexpr int64_t kSide = kTileSide<Word>;
+  alignas(64) Word tile[kSide][kSide];
+  for (int64_t i = 0; i < n; i += kSide) {
+    const int64_t columns = n - i < kSide ? n - i : kSide;
+    for (int64_t c = 0; c < columns; c++) __builtin_memcpy(tile[c], from + (i + c) * stride, sizeof tile[c]);
+    for (int64_t r = 0; r < kSide; r++)
+      for (int64_t c = 0; c < columns; c++) to[r * n + i + c] = tile[c][r];
+  }
+}
+
+// Elements [first, last) of a turned view; `to`: where element 0 goes.
+template <class Word>
+inline void copy_turned(const View& v, int64_t first, int64_t last, Word* to) {
+  const int64_t n = v.dim[0];
+  for (int64_t e = first; e < last;) {
+    const int64_t left = n - e % n, row = e / n % v.dim[1];
+    if (left == n && last - e >= kTileSide<Word> * n && v.dim[1] - row >= kTileSide<Word>) {
+      copy_turned_rows(reinterpret_cast<const Word*>(v.base) + offset_of(v, e), v.stride[0], n, to + e);
+      e += kTileSide<Word> * n;
+    } else {
+      const int64_t part = last - e < left ? last - e : left;
+      copy_out(v, e, part, to + e);
+      e += part;
+    }
+  }
+}
+
 // ---- cast: each source is read in a type that holds it exactly, and rounded once
 template <class T>
 struct Exact {
@@ -66,6 +106,11 @@ inline void cast_blocks(const CpuTask& t, int64_t begin, int64_t end) {
 inline void cast(const CpuTask& t, int64_t begin, int64_t end) {
   if (block_of(DType(t.in[0]->dtype)).values > 1) return cast_blocks(t, begin, end);
   const View x = input_view(t, 0), out = output_view(t);
+  if (x.type == out.type && is_turned(x)) {
+    const int64_t n = count_of(*t.out), last = end * kGrain < n ? end * kGrain : n;
+    return with_word(
+        x.size, [&]<class W>(W*) { copy_turned(x, begin * kGrain, last, reinterpret_cast<W*>(out.base)); });
+  }
   for_blocks(t, begin, end, [&](int64_t e, int64_t n) {
     if (x.type == out.type)
       return with_word(x.size, [&]<class W>(W*) { copy_out(x, e, n, reinterpret_cast<W*>(out.at(e))); });

@@ -1,6 +1,6 @@
-// order: the places of each row's values in rising or falling order, stable. A radix sort of keys with their
-// places, from the lowest digit up; short rows by insertion. Rows that are too long for the stack sort in
-// scratch memory.
+// order: each row's values, or their places, in rising or falling order, stable. A radix sort of the values,
+// or of keys with their places, from the lowest digit up; short rows by insertion. Rows that are too long for
+// the stack sort in scratch memory.
 #pragma once
 
 #include "backends/cpu/tensors/moves.h"
@@ -59,30 +59,33 @@ constexpr int64_t kNarrowDigits = 4096;   // values: up to here, digits of 8 bit
 constexpr int64_t kSortedOnStack = 2048;  // values
 constexpr int64_t kRowsInScratch = 16;    // rows of a task that are sorted at once, in scratch memory each
 
-template <class Key, class KeyAt>
-inline void insert_places(int64_t n, KeyAt key_at, int32_t* places) {
-  Keyed<Key> sorted[kInsertion];
+// What is sorted: n elements, at(i) the one at place i, by key_of(element). put(i, element) takes the result.
+template <class Element, class At, class KeyOf, class Put>
+inline void insertion_sort(int64_t n, At at, KeyOf key_of, Put put) {
+  Element sorted[kInsertion];
   for (int64_t i = 0; i < n; i++) {
-    const Key key = key_at(i);
+    const Element v = at(i);
+    const auto key = key_of(v);
     int64_t to = i;
-    for (; to > 0 && sorted[to - 1].key > key; to--) sorted[to] = sorted[to - 1];
-    sorted[to] = {key, int32_t(i)};
+    for (; to > 0 && key_of(sorted[to - 1]) > key; to--) sorted[to] = sorted[to - 1];
+    sorted[to] = v;
   }
-  for (int64_t i = 0; i < n; i++) places[i] = sorted[i].place;
+  for (int64_t i = 0; i < n; i++) put(i, sorted[i]);
 }
 
-// One pass: every value goes behind those of its digit that came before it.
-template <class From, class To>
-inline void distribute(int64_t n, int shift, uint32_t mask, uint32_t* starts, From from, To to) {
+// One pass: every element goes behind those of its digit that came before it.
+template <class At, class KeyOf, class To>
+inline void distribute(int64_t n, int shift, uint32_t mask, uint32_t* starts, At at, KeyOf key_of, To to) {
   for (int64_t i = 0; i < n; i++) {
-    const auto v = from(i);
-    to(starts[uint32_t(v.key >> shift) & mask]++, v);
+    const auto v = at(i);
+    to(starts[uint32_t(key_of(v) >> shift) & mask]++, v);
   }
 }
 
-// `rooms`: two times n keys with places. The first pass reads the row itself, the last one writes places.
-template <class Key, class KeyAt>
-inline void radix_places(int64_t n, KeyAt key_at, Keyed<Key>* rooms, int32_t* places) {
+// `rooms`: two times n elements. The first pass reads the row itself, the last one gives the result.
+template <class Element, class At, class KeyOf, class Put>
+inline void radix_sort(int64_t n, At at, KeyOf key_of, Element* rooms, Put put) {
+  using Key = decltype(key_of(at(0)));
   constexpr int kBits = 8 * int(sizeof(Key)), kMostPasses = (kBits + 7) / 8;
   const int digit = n <= kNarrowDigits || kBits <= 16 ? 8 : 11, passes = (kBits + digit - 1) / digit;
   const int64_t values = int64_t(1) << digit;
@@ -90,13 +93,13 @@ inline void radix_places(int64_t n, KeyAt key_at, Keyed<Key>* rooms, int32_t* pl
   uint32_t counts[kBits <= 16 ? kMostPasses * 256 : (kBits + 10) / 11 * 2048];
   __builtin_memset(counts, 0, size_t(passes * values) * sizeof *counts);
   for (int64_t i = 0; i < n; i++) {
-    const Key key = key_at(i);
+    const Key key = key_of(at(i));
     for (int p = 0; p < passes; p++) counts[p * values + (uint32_t(key >> (p * digit)) & mask)]++;
   }
   int used[kMostPasses], n_used = 0;  // passes of digits that differ
   for (int p = 0; p < passes; p++) {
     uint32_t* const starts = counts + p * values;
-    if (starts[uint32_t(key_at(0) >> (p * digit)) & mask] == uint32_t(n)) continue;
+    if (starts[uint32_t(key_of(at(0)) >> (p * digit)) & mask] == uint32_t(n)) continue;
     used[n_used++] = p;
     uint32_t sum = 0;
     for (int64_t i = 0; i < values; i++) {
@@ -105,20 +108,18 @@ inline void radix_places(int64_t n, KeyAt key_at, Keyed<Key>* rooms, int32_t* pl
     }
   }
   if (n_used == 0)
-    for (int64_t i = 0; i < n; i++) places[i] = int32_t(i);
+    for (int64_t i = 0; i < n; i++) put(i, at(i));
   for (int k = 0; k < n_used; k++) {
     const int shift = used[k] * digit;
     uint32_t* const starts = counts + used[k] * values;
-    Keyed<Key>*const to = rooms + k % 2 * n, *const from = rooms + (k + 1) % 2 * n;
-    auto row = [&](int64_t i) { return Keyed<Key>{key_at(i), int32_t(i)}; };
+    Element *const to = rooms + k % 2 * n, *const from = rooms + (k + 1) % 2 * n;
     auto room = [&](int64_t i) { return from[i]; };
-    auto keep = [&](uint32_t at, Keyed<Key> v) { to[at] = v; };
-    auto finish = [&](uint32_t at, Keyed<Key> v) { places[at] = v.place; };
+    auto keep = [&](uint32_t i, Element v) { to[i] = v; };
     const bool last = k + 1 == n_used;
-    if (k == 0 && last) distribute(n, shift, mask, starts, row, finish);
-    else if (k == 0) distribute(n, shift, mask, starts, row, keep);
-    else if (last) distribute(n, shift, mask, starts, room, finish);
-    else distribute(n, shift, mask, starts, room, keep);
+    if (k == 0 && last) distribute(n, shift, mask, starts, at, key_of, put);
+    else if (k == 0) distribute(n, shift, mask, starts, at, key_of, keep);
+    else if (last) distribute(n, shift, mask, starts, room, key_of, put);
+    else distribute(n, shift, mask, starts, room, key_of, keep);
   }
 }
 
@@ -131,11 +132,18 @@ inline int64_t rooms_at_once(const CpuTask& t) {
 inline CpuWork rows_to_order(const CpuTask& t) {
   return {sorts_in_scratch(t) ? rooms_at_once(t) : order_rows(t), 40.0 * double(count_of(*t.out))};
 }
+// Calls f with a null pointer of what is sorted: the values themselves, or their keys with places.
+template <class F>
+inline void with_sorted_type(const CpuTask& t, F f) {
+  with_ordered_type(DType(t.in[0]->dtype), [&]<class T>(T* type) {
+    if (t.op->param.i[1] != 0) f(type, type);
+    else f(type, static_cast<Keyed<decltype(order_key(T()))>*>(nullptr));
+  });
+}
 inline int64_t room_bytes(const CpuTask& t) {
   int64_t bytes = 0;
-  with_ordered_type(DType(t.in[0]->dtype), [&]<class T>(T*) {
-    bytes = 2 * t.out->dim[0] * int64_t(sizeof(Keyed<decltype(order_key(T()))>));
-  });
+  with_sorted_type(
+      t, [&]<class T, class Element>(T*, Element*) { bytes = 2 * t.out->dim[0] * int64_t(sizeof(Element)); });
   return (bytes + 63) / 64 * 64;
 }
 inline int64_t scratch_of_order(const CpuTask& t) {
@@ -148,19 +156,34 @@ inline void order(const CpuTask& t, int64_t begin, int64_t end) {
   const View rows = view_of(v, t.x[0], 1, v.rank - 1);
   const bool falling = t.op->param.i[0] != 0, scratch = sorts_in_scratch(t);
   const int64_t step = scratch ? rooms_at_once(t) : 1, room = room_bytes(t), all = order_rows(t);
-  with_ordered_type(rows.type, [&]<class T>(T*) {
+  with_sorted_type(t, [&]<class T, class Element>(T*, Element*) {
     using Key = decltype(order_key(T()));
+    constexpr bool kPlaces = !__is_same(T, Element);
     const Key flip = falling ? Key(~Key(0)) : Key(0);
-    alignas(64) Keyed<Key> own[2 * kSortedOnStack];
+    alignas(64) Element own[2 * kSortedOnStack];
+    auto sort = [&](int64_t item, auto at, auto key_of, auto put) {
+      if (n <= kInsertion) insertion_sort<Element>(n, at, key_of, put);
+      else
+        radix_sort(n, at, key_of, scratch ? reinterpret_cast<Element*>(t.scratch + item * room) : own, put);
+    };
     for (int64_t item = begin; item < end; item++)
       for (int64_t row = item; row < (scratch ? all : item + 1); row += step) {
         const auto* x = reinterpret_cast<const T*>(rows.base) + offset_of(rows, row);
-        auto* places = reinterpret_cast<int32_t*>(t.y) + row * n;
-        auto key_at = [&](int64_t i) { return Key(order_key(x[i * stride]) ^ flip); };
-        if (n <= kInsertion) insert_places<Key>(n, key_at, places);
-        else
-          radix_places<Key>(n, key_at, scratch ? reinterpret_cast<Keyed<Key>*>(t.scratch + item * room) : own,
-                            places);
+        auto key_at = [&](T value) { return Key(order_key(value) ^ flip); };
+        if constexpr (kPlaces) {
+          auto* places = reinterpret_cast<int32_t*>(t.y) + row * n;
+          sort(
+              item,
+              [&](int64_t i) {
+                return Element{key_at(x[i * stride]), int32_t(i)};
+              },
+              [](Element e) { return e.key; }, [&](int64_t i, Element e) { places[i] = e.place; });
+        } else {
+          auto* y = reinterpret_cast<T*>(t.y) + row * n;
+          sort(
+              item, [&](int64_t i) { return x[i * stride]; }, key_at,
+              [&](int64_t i, T value) { y[i] = value; });
+        }
       }
   });
 }
