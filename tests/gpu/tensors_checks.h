@@ -200,6 +200,28 @@ inline void check_long_rows(const std::string& where) {
   }
 }
 
+// Around the runs that a merge sort joins, with many equal values.
+inline void check_orders(const std::string& where) {
+  const Queue q = queue_on(where), cpu = queue_on("cpu");
+  for (const int64_t n : {1, 63, 64, 65, 128, 129, 300, 4097, 70000}) {
+    if (n > 5000 && where != backend_of(where)) break;  // slow checks
+    std::vector<std::vector<std::byte>> bits[2];
+    for (const Queue& at : {cpu, q}) {
+      const Tensor x = (Generator(7, at).normal({2, n}) * 20).map("round");
+      for (const DType type : {DType::F32, DType::I64, DType::I16, DType::U8})
+        for (const bool falling : {false, true}) {
+          if (n > 5000 && type != DType::F32) continue;
+          const Tensor t = x.to(type);
+          bits[at.is_cpu() ? 0 : 1].push_back(bits_of(t.argsort(1, falling)));
+          bits[at.is_cpu() ? 0 : 1].push_back(bits_of(t.sort(1, falling)));
+          if (n <= 300) bits[at.is_cpu() ? 0 : 1].push_back(bits_of(t.t().sort(0, falling)));
+        }
+    }
+    for (size_t i = 0; i < bits[0].size(); i++)
+      EXPECT_EQ(bits[0][i], bits[1][i]) << "result " << i << " of " << n;
+  }
+}
+
 // One upload for a tensor and one download for its values; what the device ran, by name.
 inline void check_counts(const std::string& where) {
   const Queue q = queue_on(where);
@@ -246,6 +268,7 @@ TEST_P(TensorsOnDevice, AgreeWithOtherPeoplesNumbers) {
 TEST_P(TensorsOnDevice, FunctionsHaveTheBitsOfTheCpu) { check_map_bits(where()); }
 TEST_P(TensorsOnDevice, RandomProgramsHaveTheBitsOfTheCpu) { check_random_programs(where()); }
 TEST_P(TensorsOnDevice, LongRowsHaveTheBitsOfTheCpu) { check_long_rows(where()); }
+TEST_P(TensorsOnDevice, OrderValuesAsTheCpuDoes) { check_orders(where()); }
 TEST_P(TensorsOnDevice, MoveNothingBetweenOperations) { check_counts(where()); }
 TEST_P(TensorsOnDevice, SayWhatTheyLack) { check_what_is_missing(where()); }
 INSTANTIATE_TEST_SUITE_P(Options, TensorsOnDevice, testing::Values(TESTED_OPTIONS));

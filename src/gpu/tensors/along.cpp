@@ -103,15 +103,30 @@ static void plan_sums(OpPlan& o, const char* kernel, DType as) {
 void plan_cumsum(OpPlan& o) { plan_sums(o, "cumsum", DType::F32); }
 void plan_cumsum_int(OpPlan& o) { plan_sums(o, "cumsum_int", DType::I64); }
 
+// Runs of kRun values, and then launches that join every two of them, from one room to the other.
 void plan_tensor_order(OpPlan& o) {
+  constexpr int64_t kRun = 64;
   const gimbal_value& rows = o.in(0);
   const Operand x = operand(rows), y = operand(o.out());
   const bool values = o.op.param.i[1] != 0;
+  const int64_t n = rows.dim[0];
   const Operand places = values ? scratch(o, DType::I32, x.count()) : y;
-  TensorLaunch l(o, "tensor_order");
-  l.read(0, x).write(places).row(uint32_t(rows.dim[0]));
-  l.numbers({o.op.param.i[0] != 0});
-  l.launch(uint64_t(x.count()));
+  const Operand other = n > kRun ? scratch(o, DType::I32, x.count()) : places;
+  int joins = 0;
+  for (int64_t run = kRun; run < n; run *= 2) joins++;
+  auto room = [&](int joined) { return (joins - joined) % 2 ? other : places; };
+  auto launch = [&](TensorLaunch& l, const Operand& to, int64_t run) {
+    l.read(0, x).write(to).row(uint32_t(n));
+    l.numbers({o.op.param.i[0] != 0, run});
+    l.launch(uint64_t(x.count()));
+  };
+  TensorLaunch runs(o, "tensor_order");
+  launch(runs, room(0), kRun);
+  for (int joined = 1; joined <= joins; joined++) {
+    TensorLaunch merge(o, "tensor_order_merge");
+    merge.read(1, room(joined - 1)).after_those_before();
+    launch(merge, room(joined), kRun << (joined - 1));
+  }
   if (!values) return;
   Operand ids = y;
   ids.slot = places.slot, ids.offset = places.offset, ids.type = DType::I32;
