@@ -51,10 +51,13 @@ def offset(path, line, column):
 
 
 def dropped(tree, output, spans):
-    """The sites that the compiler's errors name: the innermost at each place, else all of its line, else all of its file."""
+    """The sites that the compiler's errors name: the innermost at each place, else all of its line, else all of its file. An error may be in a
+    header whose function is used at such a place."""
     gone = set()
     files = set()
-    for path, line, column in set(re.findall(r"^(/[^:\n]+):(\d+):(\d+): (?:fatal )?error:", output, re.M)):
+    errors = re.findall(r"^(/[^:\n]+):(\d+):(\d+): (?:fatal )?error:", output, re.M)
+    uses = re.findall(r"^ +inlined from .* at (/[^:\n]+):(\d+):(\d+)[:,]$", output, re.M)
+    for path, line, column in set(errors + uses):
         path = os.path.relpath(path, tree)
         if path not in spans:
             continue
