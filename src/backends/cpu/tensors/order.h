@@ -59,7 +59,7 @@ constexpr int64_t kNarrowDigits = 4096;   // values: up to here, digits of 8 bit
 constexpr int64_t kSortedOnStack = 2048;  // values
 constexpr int64_t kRowsInScratch = 16;    // rows of a task that are sorted at once, in scratch memory each
 
-// What is sorted: n elements, at(i) the one at place i, by key_of(element). put(i, element) takes the result.
+// Sorts n elements by key_of(element). at(i): the one at place i; put(i, element) takes the result.
 template <class Element, class At, class KeyOf, class Put>
 inline void insertion_sort(int64_t n, At at, KeyOf key_of, Put put) {
   Element sorted[kInsertion];
@@ -132,7 +132,7 @@ inline int64_t rooms_at_once(const CpuTask& t) {
 inline CpuWork rows_to_order(const CpuTask& t) {
   return {sorts_in_scratch(t) ? rooms_at_once(t) : order_rows(t), 40.0 * double(count_of(*t.out))};
 }
-// Calls f with a null pointer of what is sorted: the values themselves, or their keys with places.
+// Calls f with a null pointer of the sorted type: the values themselves, or their keys with places.
 template <class F>
 inline void with_sorted_type(const CpuTask& t, F f) {
   with_ordered_type(DType(t.in[0]->dtype), [&]<class T>(T* type) {
