@@ -82,6 +82,12 @@ TEST(Hostile, NewLinesInFilesAndNamesForgeNoLines) {
   }
 }
 
+TEST(Info, AnArrayHasItsFirstValues) {
+  const std::string out = gimbal({"info", GIMBAL_SOURCE_DIR "/assets/stories260K.gguf"}).out;
+  EXPECT_SAYS(out, "512 x i32: 2, 3, 3, 6, 6, ...\n");
+  EXPECT_SAYS(out, "512 x string: '<unk>', '<s>', '</s>', '<0x00>', '<0x01>', ...\n");
+}
+
 TEST(Hostile, CharactersThatActOnTerminalsAreEscaped) {
   const std::string evil =
       "a\xc2\x9b\x7f\xe2\x80\xae\xe2\x80\x8b"

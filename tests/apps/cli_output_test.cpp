@@ -82,6 +82,13 @@ TEST(Output, DequantizeDoesNotWriteOverItsInput) {
   EXPECT_EQ(fs::file_size(out), 36000u / 18 * 32 * 4);
   Ran piped = gimbal({"dequantize", "--type", "q4_0", "--input", "-", "-o", "-"}, {.input = bytes});
   EXPECT_EQ(piped.out, *read_file(out)) << piped.err;
+  // A report would stand among the values.
+  Ran reported =
+      gimbal({"dequantize", "--type", "q4_0", "--input", "-", "-o", "-", "--json"}, {.input = bytes});
+  EXPECT_EQ(reported.out, piped.out) << reported.err;
+  EXPECT_EQ(
+      json_of(gimbal({"dequantize", "--type", "q4_0", "--input", blocks, "-o", out, "--json"}))["values"],
+      64000);
 }
 
 TEST(Output, AFileThatMayNotGrowIsAnErrorAndNoSignal) {

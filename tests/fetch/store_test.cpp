@@ -124,8 +124,12 @@ TEST_F(FetchedModels, FoundByBranchCommitAndQuantization) {
   EXPECT_EQ(**find_fetched(a), q4);
   ASSERT_TRUE(note_commit(a, kOther));
   EXPECT_FALSE(fs::exists(folder_ + "/refs/" + kCommit)) << "a commit is no branch";
-  a.revision = "v2";
-  EXPECT_FALSE(*find_fetched(a));
+  for (const char* branch : {"v2", "deadbeef"}) {
+    a.revision = branch;
+    EXPECT_FALSE(*find_fetched(a));
+    ASSERT_TRUE(note_commit(a, kCommit));
+    EXPECT_EQ(**find_fetched(a), q4) << branch;
+  }
   ASSERT_TRUE(note_commit(address(), kOther));
   EXPECT_EQ(found("hf.co/Org/Tiny-GGUF"), "") << "the branch is elsewhere now";
   for (const std::string& no : {std::string("../../x"), kCommit + "\n", std::string(40, 'G')}) {

@@ -162,6 +162,8 @@ TEST(JsonSchema, RefusesByName) {
       {R"({"enum":3})", "'enum' must be"},
       {R"({"required":[1]})", "'required' must be"},
       {R"({"anyOf":[]})", "'anyOf' must be"},
+      {R"({"anyOf":{"a":{}}})", "'anyOf' must be a list of schemas that is not empty"},
+      {R"({"type":"array","prefixItems":{"a":{}}})", "'prefixItems' must be a list of schemas"},
       {R"({"$ref":"#/$defs/x"})", "there is no schema '#/$defs/x'"},
       {R"({"$ref":"http://x/y"})", "there is no schema"},
       {R"({"$ref":"#"})", "refers to itself without an end"},

@@ -77,6 +77,18 @@ TEST(PublishedTokenizer, AddedTokensThatAreNotSpecialAreFoundInPlainText) {
   EXPECT_EQ(counts({.add_bos = false, .plain = plain}), std::pair(1l, 0l));
 }
 
+TEST(PublishedTokenizer, OddDecodersAreReadWithoutAnException) {
+  auto json = read_json(std::string(GIMBAL_SOURCE_DIR) +
+                        "/tests/data/peer/published_tokenizers.json")["roberta"]["tokenizer"];
+  for (const char* decoder :
+       {R"({"type":"Strip","start":"x"})", R"({"type":"Strip","start":-1})", R"({"type":"Strip"})",
+        R"({"type":5})", R"({"type":"Sequence","decoders":5})", R"({"type":"Sequence","decoders":[5]})",
+        R"({"type":"Replace","content":" ","pattern":5})", "5", "null"}) {
+    json["decoder"] = Json::parse(decoder);
+    EXPECT_NO_THROW(published(json.dump())) << decoder;
+  }
+}
+
 // "split" of Metaspace: no token goes over the beginning of a word, even if a longer one would be better.
 TEST(PublishedTokenizer, MetaspaceCutsBeforeEachWord) {
   const auto ids = [](bool split, const std::string& text) {
