@@ -8,10 +8,13 @@ core: unset it, and the output says which core it took. A ratio above 1: gimbal 
 products (OPENBLAS_NUM_THREADS is set before NumPy is loaded); NumPy's other functions use one.
 """
 import argparse
+import ctypes
 import json
 import os
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 
 arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -41,6 +44,23 @@ def seconds(f):
         calls *= 4
 
 
+def standard_sort():
+    """Sorts a copy of f32 values by std::sort, compiled by g++ -O2."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = os.path.join(folder, "sort.cpp"), os.path.join(folder, "sort.so")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write('#include <algorithm>\nextern "C" void sort_floats(float* p, long n) { std::sort(p, p + n); }\n')
+        subprocess.run(["g++", "-O2", "-shared", "-fPIC", source, "-o", library], check=True)
+        sort_floats = ctypes.CDLL(library).sort_floats
+
+    def sort(values):
+        copy = values.copy()
+        sort_floats(copy.ctypes.data_as(ctypes.c_void_p), ctypes.c_long(copy.size))
+        return copy
+
+    return sort
+
+
 def works(n, side):
     """(name, gimbal's call, the other's call): n values, products of side x side."""
     random = np.random.default_rng(1)
@@ -56,7 +76,8 @@ def works(n, side):
             t = (t * 0.5 + 1.0).relu()
         return t
 
-    recorded = gb.record(maps)
+    recorded, sort = gb.record(maps), standard_sort()
+    assert (np.asarray(x.sort()) == sort(a)).all()
     yield "add, 16 values", lambda: g_few + g_few, lambda: few + few
     yield f"matmul, {side} x {side}", lambda: gm @ gw, lambda: m @ w
     yield f"matmul, 1 x {side}", lambda: grow @ gw, lambda: row @ w
@@ -69,6 +90,7 @@ def works(n, side):
     yield f"sum of columns, {n}", lambda: gs.sum(0), lambda: square.sum(0)
     yield f"transposed copy, {n}", lambda: gs.t().contiguous(), lambda: np.ascontiguousarray(square.T)
     yield f"sort, {n}", lambda: x.sort(), lambda: np.sort(a)
+    yield f"sort beside std::sort, {n}", lambda: x.sort(), lambda: sort(a)
     yield f"argsort, {n}", lambda: x.argsort(), lambda: np.argsort(a, kind="stable")
     yield f"12 maps recorded beside call by call, {n}", lambda: recorded(x), lambda: maps(x)
 
