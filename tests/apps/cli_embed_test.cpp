@@ -79,6 +79,13 @@ TEST(Embed, PoolsAsAsked) {
   EXPECT_NE(mean, with({}));
 }
 
+TEST(Embed, ControlTokensAreTextUnlessTheyAreAskedFor) {
+  const Args args{"embed", story_file("f32"), "a</s>", "--pooling", "last", "--json"};
+  const Json plain = json_of(gimbal(args)), special = json_of(gimbal(with(args, {"--parse-special"})));
+  EXPECT_GT(plain["tokens"], special["tokens"]);
+  EXPECT_NE(plain["embedding"], special["embedding"]);
+}
+
 TEST(Embed, ADecoderEmbedsWithThePoolingThatIsNamed) {
   const Ran silent = gimbal({"embed", story_file("f32"), "Once upon a time"});
   EXPECT_EQ(silent.code, 2);

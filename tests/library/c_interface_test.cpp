@@ -294,6 +294,13 @@ TEST_F(CInterface, OptionsAreRefusedByName) {
   EXPECT_EQ(
       error_of([&](gimbal_error** e) { return gimbal_engine_new(R"({"numerics": "quick"})", &engine, e); }),
       "2 numerics 'numerics' must be one of exact|fast, not '\"quick\"' | ");
+  for (const char* split : {R"([{"device":5,"layers":2}])", R"([5])", "5"})
+    EXPECT_EQ(
+        error_of([&](gimbal_error** e) {
+          return gimbal_engine_new((std::string(R"({"split": )") + split + "}").c_str(), &engine, e);
+        }),
+        std::string(R"(2 split 'split' must be an array of {"device": "cuda:0", "layers": 20}, not ')") +
+            split + "' | ");
   gimbal_model* model = nullptr;
   EXPECT_EQ(error_of([&](gimbal_error** e) {
               return gimbal_load(engine_, "no-such-model", nullptr, nullptr, nullptr, nullptr, &model, e);
