@@ -74,6 +74,9 @@ TEST(MergedWeights, RowsOfEachExpertAndOfTheNextWeight) {
     ASSERT_TRUE(merged->read(matrix, uint64_t(r * kColumns * 4), one.data(), kColumns * 4));
     EXPECT_EQ(one[5], float(-(r + 1)));
   }
+  // A row that the window of the matrix has, and one that it lacks.
+  ASSERT_TRUE(merged->read(experts, 0, one.data(), kColumns * 4));
+  EXPECT_EQ(one[5], 1.f) << "the first row of the first expert";
   ASSERT_TRUE(merged->read(experts, uint64_t(kRows * kColumns * 4), one.data(), kColumns * 4));
   EXPECT_EQ(one[5], 2.f) << "the first row of the second expert";
 }
