@@ -11,7 +11,7 @@ limit_mb=45
 stories=(stories260K-f32 stories260K-f16 stories260K-q8_0 stories260K-q4_0)
 arch=(llama-gqa llama-mha-tied llama-linrope llama31-ropefreqs qwen2 qwen2-yarn bitnet bitnet-b158 bitnet-b158-i2s
   bitnet-b158-f32 command-r gemma3 gpt-oss starcoder2)
-more=(bloom deepseek2 exaone4 gemma4-moe glm4 glm4moe granitehybrid-q8 jamba lfm2moe llama4 mamba2 qwen35 stablelm2)
+more=(bloom deepseek2 exaone4 gemma4-moe glm4 glm4moe granitehybrid-q8 jamba lfm2moe llama4 mamba mamba2 qwen35 stablelm2)
 embed=(bert modern-bert gemma-embedding-dense)
 quant=(q-f16 q-bf16 q-q8_0 q-q4_0 q-q6_k q-iq2_s q-mix-q4km)
 vocabularies=(gpt-2 falcon phi-3 tok512 qwen2)

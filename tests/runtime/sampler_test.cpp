@@ -234,6 +234,19 @@ TEST(Sampler, BrokenNumbersAreAnErrorNeverAToken) {
   }
 }
 
+TEST(Sampler, ABiasOfATokenThatDoesNotExistIsRefused) {
+  SamplerSettings s = plain();
+  s.logit_bias = {{2, 1.f}};
+  const auto token = Sampler(s).pick(std::vector<float>{1, 2}, {});
+  ASSERT_FALSE(token);
+  EXPECT_EQ(token.error().message,
+            "'logit_bias' names token id 2, but the model's vocabulary has only 2 tokens");
+  EXPECT_STREQ(token.error().reason, reason::kOutOfRange);
+  EXPECT_STREQ(token.error().field, "logit_bias");
+  EXPECT_EQ(token.error().value, "2");
+  EXPECT_EQ(token.error().limit, "0 to 1");
+}
+
 TEST(Sampler, SettingsOutOfRangeAreRefusedByName) {
   EXPECT_TRUE(validate(SamplerSettings{}));
   EXPECT_TRUE(validate(plain()));
