@@ -29,6 +29,12 @@ TEST(Help, AloneSaysWhatToTypeAndEveryCommandHasItsOwn) {
   }
   EXPECT_SAYS(r.out, "gimbal run -p \"Once upon a time\"");
   EXPECT_EQ(gimbal({"--version"}).out.rfind("gimbal ", 0), 0u);
+  const Ran about = gimbal({"--build-info"});
+  EXPECT_EQ(about.code, 0) << about.err;
+  EXPECT_EQ(about.out.rfind(gimbal({"--version"}).out, 0), 0u);
+  for (const char* line :
+       {"\ncompiler ", "\noptions ", "\nbackend       cpu, ", "\narchitectures ", "\nformats "})
+    EXPECT_SAYS(about.out, line);
 }
 
 // ---- run
