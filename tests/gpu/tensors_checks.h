@@ -200,7 +200,7 @@ inline void check_long_rows(const std::string& where) {
   }
 }
 
-// Around the runs that a merge sort joins, with many equal values.
+// Rows of lengths around the runs that are merged, with many equal values.
 inline void check_orders(const std::string& where) {
   const Queue q = queue_on(where), cpu = queue_on("cpu");
   for (const int64_t n : {1, 64, 65, 129, 300, 4097, 300000}) {

@@ -98,7 +98,7 @@ TEST(SpeculativeDecoding, AModelDraftsForAsManyTextsAsItWasLoadedFor) {
   EXPECT_TRUE((*drafts)->drafter());
 }
 
-// Notes what it reads before its first guess.
+// A drafter that records the texts that it reads.
 class Reader final : public Drafter {
  public:
   explicit Reader(std::vector<std::vector<Token>>& read) : read_(read) {}
@@ -130,7 +130,7 @@ TEST(SpeculativeDecoding, ADrafterReadsThePromptOnceBeforeItGuesses) {
   serving.add(std::make_unique<ScheduledRequest>(1, r, sink_of(heard), any_tokenizer(), 256));
   for (int i = 0; i < 100 && !serving.idle(); i++) ASSERT_TRUE(serving.step());
   ASSERT_EQ(read.size(), 1u);
-  // The prompt, and the first token behind it.
+  // The text begins with the prompt.
   ASSERT_GE(read[0].size(), 3u);
   EXPECT_TRUE(std::equal(r.prompt.begin(), r.prompt.end(), read[0].begin()));
 }

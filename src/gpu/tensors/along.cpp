@@ -103,7 +103,7 @@ static void plan_sums(OpPlan& o, const char* kernel, DType as) {
 void plan_cumsum(OpPlan& o) { plan_sums(o, "cumsum", DType::F32); }
 void plan_cumsum_int(OpPlan& o) { plan_sums(o, "cumsum_int", DType::I64); }
 
-// Runs of kRun values, and then launches that join every two of them, from one room to the other.
+// A merge sort: the first launch sorts runs of kRun values, each later one merges pairs of runs.
 void plan_tensor_order(OpPlan& o) {
   constexpr int64_t kRun = 64;
   const gimbal_value& rows = o.in(0);
@@ -127,10 +127,7 @@ void plan_tensor_order(OpPlan& o) {
     merge.read(1, room(joined - 1)).after_those_before();
     launch(merge, room(joined), kRun << (joined - 1));
   }
-  if (!values) return;
-  Operand ids = y;
-  ids.slot = places.slot, ids.offset = places.offset, ids.type = DType::I32;
-  gather(o, rows, ids, 0, true);
+  if (values) gather(o, rows, places, 0);
 }
 
 }  // namespace gimbal::gpu

@@ -71,8 +71,8 @@ class TensorLaunch {
 // Launches that convert, and that add.
 void cast(OpPlan&, const Operand& from, const Operand& to);
 void add(OpPlan&, const Operand& a, const Operand& b, const Operand& to);
-// The op's result, from x by ids along a dim. `computed_ids`: by a launch of the same op.
-void gather(OpPlan&, const gimbal_value& x, const Operand& ids, int64_t along, bool computed_ids);
+// The op's result: elements of x, chosen along a dim by dense or strided ids.
+void gather(OpPlan&, const gimbal_value& x, const Operand& ids, int64_t along);
 // A row that each of so many rows has.
 Operand repeated(const gimbal_value& row, int64_t rows);
 // Calls launch(to) for a result in this format: the op's own, or one that is converted to it.

@@ -121,7 +121,7 @@ void plan_select(OpPlan& o) {
 }
 
 // The elements of x that belong to the ids' places, as if each id were 0.
-void gather(OpPlan& o, const gimbal_value& x, const Operand& ids, int64_t along, bool computed_ids) {
+void gather(OpPlan& o, const gimbal_value& x, const Operand& ids, int64_t along) {
   gimbal_value first = x;
   std::copy(std::begin(o.out().dim), std::end(o.out().dim), first.dim);
   first.stride[along] = 0;
@@ -129,10 +129,10 @@ void gather(OpPlan& o, const gimbal_value& x, const Operand& ids, int64_t along,
   TensorLaunch l(o, "tensor_gather");
   l.read_with_memory(0, lines, operand(x)).read(1, ids).write(operand(o.out()));
   l.numbers({x.stride[along], x.dim[along]});
-  if (computed_ids) l.after_those_before();
+  if (ids.slot == Place::kScratch) l.after_those_before();  // an earlier launch computes them
   l.launch_elements();
 }
-void plan_gather(OpPlan& o) { gather(o, o.in(0), operand(o.in(1)), o.op.param.i[0], false); }
+void plan_gather(OpPlan& o) { gather(o, o.in(0), operand(o.in(1)), o.op.param.i[0]); }
 
 void plan_scatter(OpPlan& o) {
   const gimbal_value &ids = o.in(1), &to = o.out();
