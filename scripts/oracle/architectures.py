@@ -5,10 +5,13 @@ A description is a dict:
   sizes    changes to SIZES of both seeds; `per layer` values are expressions of i, the layer's number
   embeds   the answer is an embedding, not logits; gelu: llama.cpp's table of GELU makes its answers inexact
   stack    before the names of layers; prompt: tokens, where the usual few do not show everything
+  twin     a function that turns (keys, {tensor: (shape, values)}) into those of a file with the same answers, which llama.cpp
+           computes as its authors meant it; only --write compares such a form
   head     tensors of the whole model; blocks: {group of tensors: condition on i}
 Tensors are "name shape", shapes in the order of the file, as expressions of the sizes. Names get ".weight", after a colon
 ".bias", and nothing after "!".
 """
+import array
 
 # Two sets of sizes, small and odd. d width, l layers, h heads, kv heads of keys and values, hd and vd their sizes, rot
 # rotated values of a head, f feed-forward, v vocabulary, e experts, eu used ones, fe their width, fs of the shared one.
@@ -232,6 +235,33 @@ MIXTURES = {
                                 "attn_qkv d 6*hd+2*vd; attn_sinks 4": "i % 3 != 1", "attn_qkv d 5*hd+vd": "i % 3 == 1", **PREDICTOR}},
 }
 
+
+def without_adjugates(keys, tensors):
+    """GroveMoE as Qwen3 with experts alone: expert e gets the hidden values of its adjugate e // group behind its own."""
+    group, scale, count = (keys[f"grovemoe.{key}"] for key in ("experts_per_group", "expert_group_scale", "expert_count"))
+    keys = {key.replace("grovemoe.", "qwen3moe."): value for key, value in keys.items() if "group" not in key and "chunk" not in key}
+    keys["general.architecture"] = "qwen3moe"
+    keys["qwen3moe.expert_feed_forward_length"] += tensors["blk.0.ffn_up_chexps.weight"][0][1]
+    merged = {}
+    for name, (shape, values) in tensors.items():
+        if "_chexps" in name:
+            continue
+        if "_exps" in name:
+            other, small = tensors[name.replace("_exps", "_chexps")]
+            down = "ffn_down" in name
+            parts = array.array("f")
+            for e in range(count):
+                for row in range(shape[1] if down else 1):
+                    for numbers, dims, expert, factor in ((values, shape, e, 1), (small, other, e // group, scale if down else 1)):
+                        size = dims[0] if down else dims[0] * dims[1]
+                        first = (expert * dims[1] + row) * dims[0] if down else expert * size
+                        parts.extend(factor * x for x in numbers[first:first + size])
+            shape = [shape[0] + other[0], shape[1], count] if down else [shape[0], shape[1] + other[1], count]
+            values = parts
+        merged[name] = (shape, values)
+    return keys, merged
+
+
 ARCHS = {
     "llama": decoder(NORM + ATTENTION + "; " + FFN),
     "qwen2": decoder(NORM + ATTENTION + QKV_BIAS + "; " + FFN),
@@ -242,6 +272,11 @@ ARCHS = {
     "qwen3": decoder(NORM + ATTENTION + QK_NORM + "; " + FFN, TIED, LENGTHS, sizes=dict(hd="24")),
     "qwen3moe": decoder(NORM + ATTENTION + QK_NORM + "; ffn_norm d; " + MOE, TIED,
                         {**LENGTHS, **EXPERTS, "expert_feed_forward_length": "fe"}, sizes=dict(hd="24")),
+    "grovemoe": decoder(NORM + ATTENTION + QK_NORM + "; ffn_norm d; " + MOE + "; ffn_gate_chexps d 12 e//3; ffn_up_chexps d 12 e//3; "
+                        "ffn_down_chexps 12 d e//3", TIED,
+                        {**LENGTHS, **EXPERTS, "expert_feed_forward_length": "fe", "expert_chunk_feed_forward_length": "12",
+                         "experts_per_group": "3", "expert_group_scale": "0.5"}, sizes=dict(hd="24", e="21", eu="4"),
+                        twin=without_adjugates),
     "paddleocr": decoder(NORM + ATTENTION + "; " + FFN, TIED, {"rope.dimension_sections": "[2, 2, hd//2-4, 0]"}),
     "qwen2vl": decoder(NORM + ATTENTION + QKV_BIAS + "; " + FFN, TIED, {"rope.dimension_sections": "[2, 2, hd//2-4, 0]"}),
     "qwen3vl": decoder(NORM + ATTENTION + QK_NORM + "; " + FFN, TIED, {**LENGTHS, "rope.dimension_sections": "[4, 4, 4, 0]"},

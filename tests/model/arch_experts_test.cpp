@@ -130,6 +130,16 @@ TEST(Arch, RefusesExpertsAndWindowsThatMakeNoSense) {
 TEST(Arch, RefusesWhatSparseDecodersDoNotCompute) {
   auto experts = [](auto then) { return [=](TinyLlama& s) { mix(s, 4, 2, 4), then(s); }; };
   auto count = [](const char* key, uint32_t n) { return [=](TinyLlama& s) { s.u32(key, n); }; };
+  auto adjugates = [](uint32_t group, uint64_t files) {
+    return [=](TinyLlama& s) {
+      mix(s, 4, 2, 4), s.u32("experts_per_group", group), s.f32("expert_group_scale", 0.05f);
+      s.u32("expert_chunk_feed_forward_length", 3);
+      tensor(s, "blk.0.attn_q_norm.weight", {4}), tensor(s, "blk.0.attn_k_norm.weight", {4});
+      tensor(s, "blk.0.ffn_gate_chexps.weight", {8, 3, files});
+      tensor(s, "blk.0.ffn_up_chexps.weight", {8, 3, files});
+      tensor(s, "blk.0.ffn_down_chexps.weight", {3, 8, files});
+    };
+  };
   auto window = [](auto then) {
     return [=](TinyLlama& s) {
       mix(s, 4, 2, 4), s.u32("attention.sliding_window", 8);
@@ -182,6 +192,15 @@ TEST(Arch, RefusesWhatSparseDecodersDoNotCompute) {
        as("nemotron_h_moe", experts([](TinyLlama&) {})),
        Code::Malformed,
        {"expert_shared_feed_forward_length"}},
+      {"grovemoe, groups of 3 of 4 experts",
+       as("grovemoe", adjugates(3, 1)),
+       Code::Malformed,
+       {"4 experts", "groups of 3"}},
+      {"grovemoe, groups of 0", as("grovemoe", adjugates(0, 2)), Code::Malformed, {"experts_per_group"}},
+      {"grovemoe, an adjugate too few",
+       as("grovemoe", adjugates(2, 1)),
+       Code::Malformed,
+       {"ffn_gate_chexps", "8 x 3 x 1", "8 x 3 x 2"}},
       {"qwen3vlmoe, too many parts of pictures",
        as("qwen3vlmoe", experts(count("n_deepstack_layers", 2))),
        Code::Malformed,

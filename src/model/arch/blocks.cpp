@@ -224,28 +224,37 @@ Experts read_experts(Recorder& m, UsualRouting usual, std::optional<int> layer) 
   return e;
 }
 
-Value mixture(Recorder& m, const Experts& e, Value x, std::optional<Value> given) {
+Value chosen_experts(Recorder& m, const Experts& e, Value x, std::optional<Value> given) {
+  const Value scores = given ? *given : project(m, "ffn_gate_inp", e.count, x);
+  return m.p.route(scores, e.routing, m.optional_vector("exp_probs_b.bias", e.count));
+}
+
+Value expert_outputs(Recorder& m, const Experts& e, Value x, Value routes, const std::string& suffix) {
   ProgramBuilder& p = m.p;
   const int d = width_of(m, x), f = e.width, n = e.count;
-  const Value scores = given ? *given : project(m, "ffn_gate_inp", n, x);
-  const Value routes = p.route(scores, e.routing, m.optional_vector("exp_probs_b.bias", n));
-  auto product = [&](const std::string& name, int rows, Value y) {
+  auto product = [&](const std::string& part, int rows, Value y) {
+    const std::string name = "ffn_" + part + suffix;
     std::optional<Value> bias;
     if (m.has(name + ".bias")) bias = m.table(name + ".bias", rows, n);
     return m.expert_product(name, rows, n, y, routes, bias);
   };
   auto hidden = [&] {
-    if (!e.gated) return p.map(e.activation, product("ffn_up_exps", f, x), e.limit);
-    if (m.has("ffn_gate_up_exps.weight")) {
-      const Value both = product("ffn_gate_up_exps", 2 * f, x);
+    if (!e.gated) return p.map(e.activation, product("up", f, x), e.limit);
+    if (m.has("ffn_gate_up" + suffix + ".weight")) {
+      const Value both = product("gate_up", 2 * f, x);
       const Value gate = p.slice(both, 0, f), up = p.slice(both, f, f);
       return activated(m, e.activation, e.limit, gate, up);
     }
-    const Value gate = product("ffn_gate_exps", f, x), up = product("ffn_up_exps", f, x);
+    const Value gate = product("gate", f, x), up = product("up", f, x);
     return activated(m, e.activation, e.limit, gate, up);
   };
-  const Value y = product("ffn_down_exps", d, hidden());
-  return p.combine(y, routes, m.optional_vector("ffn_down_exps.scale", n));
+  return product("down", d, hidden());
+}
+
+Value mixture(Recorder& m, const Experts& e, Value x, std::optional<Value> given) {
+  const Value routes = chosen_experts(m, e, x, given);
+  const Value y = expert_outputs(m, e, x, routes);
+  return m.p.combine(y, routes, m.optional_vector("ffn_down_exps.scale", e.count));
 }
 
 Value gated_shared_expert(Recorder& m, Value x) {

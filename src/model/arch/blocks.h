@@ -110,8 +110,13 @@ struct UsualRouting {
 // expert_gating_func, expert_weights_norm, expert_weights_scale, groups. `layer`: whose width and number of
 // used experts are read, in models whose layers differ.
 Experts read_experts(Recorder&, UsualRouting = {}, std::optional<int> layer = {});
-// Each row's best experts of ffn_gate_exps (or ffn_gate_up_exps, gate first), ffn_up_exps, ffn_down_exps.
-// `logits` [count, R]: in place of ffn_gate_inp x.
+// The routes of each row (ops/defs/experts.cpp). `logits` [count, R]: in place of ffn_gate_inp x.
+Value chosen_experts(Recorder&, const Experts&, Value x, std::optional<Value> logits = {});
+// [d, k, R]: the outputs of the experts that the routes name, not weighted yet. The matrices are
+// ffn_gate_exps and ffn_up_exps, or ffn_gate_up_exps with the gate first, and ffn_down_exps; `suffix`
+// replaces "_exps".
+Value expert_outputs(Recorder&, const Experts&, Value x, Value routes, const std::string& suffix = "_exps");
+// The weighted sum of a row's chosen experts.
 Value mixture(Recorder&, const Experts&, Value x, std::optional<Value> logits = {});
 // An expert for every row, weighted by the gate ffn_gate_inp_shexp: glu() with the suffix
 // "_shexp".

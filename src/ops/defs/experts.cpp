@@ -1,9 +1,9 @@
 // Mixture of experts.
 // route(logits[E, R], bias[E]) -> f32[2k, R]: the weights of the k best experts of each row, then their
 // indices. expert_mat_mul(w[k, n * E], x[k, slots or 1, R], routes, bias[n * E]) -> f32[n, slots, R]: x times
-// the matrix of the slot's expert, n rows of w each. Without routes, slot s uses matrix s (a matrix per
-// head). combine(x[d, slots, R], routes, scales[E]) -> f32[d, R]: the sum of the slots, each times its weight
-// and the scale of its expert.
+// the matrix of the slot's expert, n rows of w each. An index with a fraction is rounded down. Without
+// routes, slot s uses matrix s (a matrix per head). combine(x[d, slots, R], routes, scales[E]) -> f32[d, R]:
+// the sum of the slots, each times its weight and the scale of its expert.
 #include <algorithm>
 #include <bit>
 #include <iterator>
@@ -168,7 +168,8 @@ std::vector<Case> expert_cases(DType w) {
       c.inputs.push_back(floats(Shape(DType::F32, {2 * s.slots, c.capacity}), n));
       auto* route = reinterpret_cast<float*>(c.inputs.back().dense.data());
       for (int r = 0; r < c.capacity; r++)
-        for (int i = 0; i < s.slots; i++) route[(2 * r + 1) * s.slots + i] = float(n.below(s.experts));
+        for (int i = 0; i < s.slots; i++)
+          route[(2 * r + 1) * s.slots + i] = float(n.below(s.experts)) + (s.bias && r % 2 ? 0.75f : 0.f);
     }
     if (s.bias) c.inputs.push_back(floats(Shape(DType::F32, {s.n * s.experts}), n));
     all.push_back(std::move(c));
