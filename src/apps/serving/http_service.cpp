@@ -37,13 +37,15 @@ void read_again(http::Server& server, bool has_certificate) {
 // Loads the first model, then unloads idle ones, on its own thread.
 class LoadingThread {
  public:
-  // `loaded` is called once, from that thread.
-  LoadingThread(LoadedModels& models, std::function<void(const Result<ServedModelPtr>&)> loaded)
+  // `loaded` is called once, from that thread, which then holds no model.
+  LoadingThread(LoadedModels& models, std::function<void(const Status&)> loaded)
       : thread_([this, &models, loaded = std::move(loaded)] {
-          const bool ok = [&] {
+          const Status ok = [&]() -> Status {
             const auto first = models.get(models.list()[0].id);
-            return loaded(first), bool(first);
+            if (!first) return first.error();
+            return Done{};
           }();
+          loaded(ok);
           if (!ok) return;
           std::unique_lock lock(mutex_);
           while (!ended_.wait_for(lock, std::chrono::seconds(1), [&] { return end_; })) models.tidy();
@@ -271,7 +273,7 @@ Status HttpService::run(LoadedModels& models, api::Services& services, const Htt
     serving_ = true;
   }
   {
-    LoadingThread loading(models, [&](const Result<ServedModelPtr>& first) {
+    LoadingThread loading(models, [&](const Status& first) {
       if (!first) {
         const std::lock_guard lock(mutex_);
         failure_ = first.error();

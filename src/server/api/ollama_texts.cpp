@@ -130,6 +130,13 @@ void read_ollama_messages(Fields& f, ChatInput& input) {
   }
 }
 
+// The client's next request may unload the model, so this one gives it up first.
+void answer_loaded(Call& call, ServedModelPtr model, bool chat) {
+  const std::string name = model->id();
+  model.reset();
+  answer_without_text(call, name, "load", chat);
+}
+
 }  // namespace
 
 Refused ollama_generate(Call& call) {
@@ -158,7 +165,7 @@ Refused ollama_generate(Call& call) {
   f.refuse("context", "send the text again: what was computed of it is found", Json::array());
   if (auto no = f.finish()) return no;
   call.services.models.stay(model->id(), keep_alive);
-  if (text.empty()) return answer_without_text(call, model->id(), "load", false), std::nullopt;
+  if (text.empty()) return answer_loaded(call, std::move(model), false), std::nullopt;
   Prompt prompt;
   if (!suffix.empty()) {
     std::vector<std::vector<Token>> prompts;
@@ -199,7 +206,7 @@ Refused ollama_chat(Call& call) {
   read_adapters(f, *model, settings.request.adapters);
   if (auto no = f.finish()) return no;
   call.services.models.stay(model->id(), keep_alive);
-  if (input.messages.empty()) return answer_without_text(call, model->id(), "load", true), std::nullopt;
+  if (input.messages.empty()) return answer_loaded(call, std::move(model), true), std::nullopt;
   Prompt prompt;
   if (auto no = chat_prompt(call, *model, input, settings, prompt)) return no;
   return answer(call, model, settings, std::move(prompt), input, stream, true);
