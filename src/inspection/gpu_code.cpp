@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "base/format.h"
+#include "inspection/driver_names.h"
 #include "inspection/gpu_marks.h"
 #include "inspection/image_reader.h"
 
@@ -238,27 +239,18 @@ class GpuCodeFinder {
 
   // Names of drivers that a library opens when it runs: whole texts between zeros, such as "libcuda.so.1".
   void drivers(std::string_view data) {
-    constexpr std::string_view kShared[] = {"cuda",        "vulkan",      "OpenCL", "amdhip64",
-                                            "wgpu_native", "webgpu_dawn", "webgpu"};
-    constexpr std::string_view kDlls[] = {"nvcuda", "vulkan-1", "OpenCL", "amdhip64"};
     constexpr size_t kLongestName = 24;
     for (size_t dot = data.find('.'); dot != std::string_view::npos; dot = data.find('.', dot + 1)) {
-      const bool dll = data.substr(dot, 5) == std::string_view(".dll\0", 5);
-      if (!dll && data.substr(dot, 3) != ".so") continue;
       const size_t from =
           dot - std::min(dot, kLongestName);  // windows, so that texts full of dots cost no more
       const std::string_view left = data.substr(from, dot - from), right = data.substr(dot, kLongestName);
       const size_t before = left.rfind('\0'), end = right.find('\0');
       if (before == std::string_view::npos || end == std::string_view::npos) continue;
-      const std::string_view base = left.substr(before + 1), version = right.substr(3, end - 3);
-      const bool known = dll ? std::find(std::begin(kDlls), std::end(kDlls), base) != std::end(kDlls)
-                             : base.starts_with("lib") && std::find(std::begin(kShared), std::end(kShared),
-                                                                    base.substr(3)) != std::end(kShared);
-      if (!known || (!dll && version.find_first_not_of(".0123456789") != std::string_view::npos)) continue;
-      const std::string name = std::string(base) + std::string(right.substr(0, end));
+      const std::string_view text = data.substr(from + before + 1, dot + end - (from + before + 1));
+      if (!is_driver_name(text)) continue;
       auto& opens = draft_.image.opens;
-      if (opens.size() < kMostTargets && std::find(opens.begin(), opens.end(), name) == opens.end())
-        opens.emplace_back(name);
+      if (opens.size() < kMostTargets && std::find(opens.begin(), opens.end(), text) == opens.end())
+        opens.emplace_back(text);
     }
   }
 

@@ -72,20 +72,20 @@ struct LibraryRule {
   std::string_view begins;  // of the file's name without "lib", in lower case
 };
 constexpr LibraryRule kLibraryRules[] = {
-    {SymbolFamily::Cuda, "cuda.so"},       {SymbolFamily::Cuda, "cudart"},
-    {SymbolFamily::Cuda, "cublas"},        {SymbolFamily::Cuda, "cudnn"},
-    {SymbolFamily::Cuda, "nvcuda"},        {SymbolFamily::Cuda, "nvrtc"},
-    {SymbolFamily::Cuda, "nccl"},          {SymbolFamily::Cuda, "ggml-cuda"},
-    {SymbolFamily::Hip, "amdhip64"},       {SymbolFamily::Hip, "hipblas"},
-    {SymbolFamily::Hip, "rocblas"},        {SymbolFamily::Hip, "rccl"},
-    {SymbolFamily::Hip, "ggml-hip"},       {SymbolFamily::Vulkan, "vulkan"},
-    {SymbolFamily::Vulkan, "ggml-vulkan"}, {SymbolFamily::OpenCl, "opencl"},
-    {SymbolFamily::OpenCl, "ggml-opencl"}, {SymbolFamily::Metal, "metal"},
-    {SymbolFamily::Metal, "metalkit"},     {SymbolFamily::Metal, "ggml-metal"},
-    {SymbolFamily::WebGpu, "wgpu"},        {SymbolFamily::WebGpu, "webgpu"},
-    {SymbolFamily::Sycl, "sycl"},          {SymbolFamily::Sycl, "ze_loader"},
-    {SymbolFamily::Llama, "llama."},       {SymbolFamily::Ggml, "ggml"},
-    {SymbolFamily::Bitnet, "bitnet"},
+    {SymbolFamily::Cuda, "cuda.so"},     {SymbolFamily::Cuda, "cudart"},
+    {SymbolFamily::Cuda, "cublas"},      {SymbolFamily::Cuda, "cudnn"},
+    {SymbolFamily::Cuda, "nvcuda"},      {SymbolFamily::Cuda, "nvrtc"},
+    {SymbolFamily::Cuda, "nccl"},        {SymbolFamily::Cuda, "ggml-cuda"},
+    {SymbolFamily::Hip, "amdhip64"},     {SymbolFamily::Hip, "hipblas"},
+    {SymbolFamily::Hip, "rocblas"},      {SymbolFamily::Hip, "rccl"},
+    {SymbolFamily::Hip, "ggml-hip"},     {SymbolFamily::Vulkan, "vulkan"},
+    {SymbolFamily::Vulkan, "moltenvk"},  {SymbolFamily::Vulkan, "ggml-vulkan"},
+    {SymbolFamily::OpenCl, "opencl"},    {SymbolFamily::OpenCl, "ggml-opencl"},
+    {SymbolFamily::Metal, "metal"},      {SymbolFamily::Metal, "metalkit"},
+    {SymbolFamily::Metal, "ggml-metal"}, {SymbolFamily::WebGpu, "wgpu"},
+    {SymbolFamily::WebGpu, "webgpu"},    {SymbolFamily::Sycl, "sycl"},
+    {SymbolFamily::Sycl, "ze_loader"},   {SymbolFamily::Llama, "llama."},
+    {SymbolFamily::Ggml, "ggml"},        {SymbolFamily::Bitnet, "bitnet"},
 };
 
 // The identifiers inside a mangled C++ name, or the name itself. Itanium's mangling writes each with its

@@ -104,6 +104,8 @@ TEST(LibraryVerdicts, GpusByNeededLibrariesNamesAndCode) {
   EXPECT_EQ(judged({.data = data("libOpenCL.so.1")}).gpus, Gpus{"OpenCL"});
   EXPECT_EQ(judged({.data = data("libamdhip64.so")}).gpus, Gpus{"HIP"});
   EXPECT_EQ(judged({.data = data("nvcuda.dll")}).gpus, Gpus{"CUDA"});
+  EXPECT_EQ(judged({.data = data("amdhip64_6.dll")}).gpus, Gpus{"HIP"});
+  EXPECT_EQ(judged({.data = data("libMoltenVK.dylib")}).gpus, Gpus{"Vulkan"});
   EXPECT_EQ(judged({.data = data("the driver libcuda.so.1 is missing")}).gpus, Gpus{});
   EXPECT_EQ(judged({.data = data("libcuda.so.one")}).gpus, Gpus{});
   const std::string ptx = std::string("//\n.version 8.0\n.target sm_80\n") + std::string(64, '\0');

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/vendor_libraries.h"
 #include "gpu/modules.h"
 #include "gpu/unpack.h"
 
@@ -37,10 +38,7 @@ std::span<const gpu::KernelCode> matrix_kernels_for(const Gpu& gpu) {
   return gpu::matrix_ptx_modules();
 }
 
-constexpr const char* kLibraries[] = {"libcuda.so.1", nullptr};
-
-constexpr const char* kCompilers[] = {"libnvrtc.so.12", "libnvrtc.so.13", "libnvrtc.so.11.2", "libnvrtc.so",
-                                      nullptr};
+constexpr VendorLibraryFiles kLibraries = driver_files("cuda"), kCompilers = compiler_files("cuda");
 
 constexpr const char* kFunctions[] = {
 #define FUNCTION(name, cuda, hip, ...) cuda,
@@ -77,7 +75,7 @@ const gpu::driver_api::Vendor vendor = {
     kErrors,
     "CUDA",
     "NVIDIA",
-    kLibraries,
+    kLibraries.data(),
     "install NVIDIA's driver for this GPU (Debian: the package nvidia-driver); in a container, start it with "
     "the GPUs: --gpus all",
     "check whether `nvidia-smi` lists a GPU; CUDA_VISIBLE_DEVICES may hide it, and a container must be "
@@ -90,7 +88,7 @@ const gpu::driver_api::Vendor vendor = {
     matrix_kernels_for,
     [](const Gpu&) { return gpu::tensor_ptx_modules(); },
     gpu::text_nvidia_modules,
-    {kCompilers, "nvrtc", "PTX",
+    {kCompilers.data(), "nvrtc", "PTX",
      "install NVIDIA's NVRTC (PyPI: nvidia-cuda-nvrtc-cu12), or name its file with the device option "
      "compiler=FILE"},
     [](const Gpu& gpu) {

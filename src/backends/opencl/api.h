@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/vendor_libraries.h"
 #include "gpu/owned.h"
 #include "gpu/runtime.h"
 
@@ -14,7 +15,7 @@ namespace gimbal::opencl {
 
 using gpu::Failure;
 
-inline constexpr const char* kLibrary = "libOpenCL.so.1";  // the ICD loader
+inline constexpr const char* kLibrary = driver_files("opencl")[0];  // the ICD loader
 
 struct Api {
 #define OPENCL_FUNCTION(name) decltype(&::name) name = nullptr;

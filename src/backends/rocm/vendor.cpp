@@ -1,6 +1,7 @@
 #include "backends/rocm/vendor.h"
 
 #include "base/format.h"
+#include "base/vendor_libraries.h"
 #include "gpu/modules.h"
 
 namespace gimbal::rocm {
@@ -23,12 +24,7 @@ Failure kernels_for(const Gpu& gpu, std::span<const gpu::KernelCode>* out) {
                                        gpu.architecture.empty() ? "gfx..." : gpu.architecture)};
 }
 
-constexpr const char* kLibraries[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
-                                      "libamdhip64.so", nullptr};
-
-// Until ROCm 5 the compiler was part of the runtime.
-constexpr const char* kCompilers[] = {"libhiprtc.so.7",   "libhiprtc.so.6", "libhiprtc.so.5",
-                                      "libamdhip64.so.5", "libhiprtc.so",   nullptr};
+constexpr VendorLibraryFiles kLibraries = driver_files("rocm"), kCompilers = compiler_files("rocm");
 
 constexpr const char* kFunctions[] = {
 #define FUNCTION(name, cuda, hip, ...) hip,
@@ -55,7 +51,7 @@ const gpu::driver_api::Vendor vendor = {
     kErrors,
     "HIP",
     "AMD",
-    kLibraries,
+    kLibraries.data(),
     "install ROCm's HIP runtime (Debian: the package libamdhip64-5), or use the vulkan backend, which needs "
     "Mesa only",
     "check whether /dev/kfd and /dev/dri exist and this user may open them (groups render and video); a "
@@ -68,7 +64,7 @@ const gpu::driver_api::Vendor vendor = {
     [](const Gpu&) { return std::span<const gpu::KernelCode>(); },
     [](const Gpu& gpu) { return gpu::tensor_amdgcn_modules(gpu.architecture); },
     gpu::text_amd_modules,
-    {kCompilers, "hiprtc", "Code",
+    {kCompilers.data(), "hiprtc", "Code",
      "install ROCm's hipRTC (Debian: the packages libamdhip64-5 and libhiprtc-builtins5), or name its file "
      "with the device option "
      "compiler=FILE"},

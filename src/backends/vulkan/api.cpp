@@ -9,11 +9,13 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/vendor_libraries.h"
 #include "device/reason.h"
 
 namespace gimbal::vulkan {
 namespace {
 
+constexpr VendorLibraryFiles kLoaders = driver_files("vulkan");
 constexpr char kValidationLayer[] = "VK_LAYER_KHRONOS_validation";
 constexpr uint32_t kVersion = VK_API_VERSION_1_2;
 
@@ -59,13 +61,22 @@ Failure open_library(const std::string& name) {
   static bool loaded = false;
   const std::lock_guard lock(mutex);
   if (loaded && name.empty()) return {};
-  const char* file = name.empty() ? "libvulkan.so.1" : name.c_str();
-  void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  const char* file = nullptr;
+  void* library = nullptr;
+  std::string why;  // of the first
+  const auto open = [&](const char* candidate) {
+    file = candidate;
+    library = dlopen(candidate, RTLD_NOW | RTLD_LOCAL);
+    if (!library && why.empty()) why = dlerror();
+  };
+  if (!name.empty()) open(name.c_str());
+  else
+    for (size_t i = 0; kLoaders[i] && !library; i++) open(kLoaders[i]);
   if (!library)
     return unsupported(
         format(
             "the Vulkan library cannot be opened: {}\ninstall the graphics driver, or the package libvulkan1",
-            dlerror()),
+            why),
         reason::kLibraryMissing);
   auto entry = reinterpret_cast<PFN_vkGetInstanceProcAddr>(dlsym(library, "vkGetInstanceProcAddr"));
   if (!entry) {

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/vendor_libraries.h"
 
 namespace gimbal::vulkan {
 namespace {
@@ -47,9 +48,9 @@ bool find(void* library, const char* name, F* out) {
 
 void* opened(const std::string& given) {
   if (!given.empty()) return dlopen(given.c_str(), RTLD_NOW | RTLD_LOCAL);
-  for (const char* name :
-       {"libshaderc.so.1", "libshaderc_shared.so.1", "libshaderc_shared.so", "libshaderc.1.dylib"})
-    if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
+  constexpr VendorLibraryFiles kNames = compiler_files("vulkan");
+  for (size_t i = 0; kNames[i]; i++)
+    if (void* library = dlopen(kNames[i], RTLD_NOW | RTLD_LOCAL)) return library;
   return nullptr;
 }
 

@@ -19,7 +19,7 @@ struct Options {
                               // (Invalid) of the next call
   // A lower limit for Facts::max_binding_bytes; 0: the device's own.
   uint64_t max_binding = 0;
-  std::string library;  // of the loader; empty: "libvulkan.so.1"
+  std::string library;  // of the loader; empty: the usual names
   std::string shaderc;  // the library that compiles kernel texts; empty: its usual names
   // For tests: replaces functions of the driver.
   void (*intercept)(VolkDeviceTable&) = nullptr;

@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/vendor_libraries.h"
 #include "device/reason.h"
 
 namespace gimbal::webgpu {
 namespace {
 
-// The names of Dawn, of a library that the administrator chose, and of wgpu-native.
-constexpr const char* kNames[] = {"libwebgpu_dawn.so", "libwebgpu.so", "libwgpu_native.so"};
+constexpr VendorLibraryFiles kNames = driver_files("webgpu");
 constexpr std::string_view kRemedy =
     "Install Dawn as libwebgpu_dawn.so, of an edition that has wgpuGetInstanceCapabilities (the npm package "
     "bun-webgpu-linux-x64 0.1.7 has one), or wgpu-native 27.0.2 to 29.0.1 as libwgpu_native.so; library= "
@@ -64,8 +64,8 @@ Failure Api::load(const std::string& library, Api* out) {
   if (!library.empty()) {
     if (open(library.c_str())) return {};
   } else {
-    for (const char* name : kNames)
-      if (open(name)) return {};
+    for (size_t i = 0; kNames[i]; i++)
+      if (open(kNames[i])) return {};
   }
   if (refused) return refused;
   return unsupported(format("no WebGPU library can be opened: {}\n{}", why, kRemedy),

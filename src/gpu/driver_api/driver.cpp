@@ -83,6 +83,9 @@ Failure open_library(const Vendor& v, const std::string& path, void** handle, st
                    path, why, v.maker),
             reason::kLibraryMissing};
   }
+  if (!*v.libraries)
+    return unsupported(reason::kLibraryMissing, format("{} makes no driver for this system", v.maker),
+                       "use another backend here");
   std::string all;
   for (const char* const* candidate = v.libraries; *candidate; ++candidate) {
     if (attempt(*candidate)) return {};

@@ -42,6 +42,9 @@ TEST(NoDriver, IsTheLibraryThatIsMissing) {
   expect_words(f.text, {std::string(Subject::vendor().maker) + " driver is not installed",
                         "libgimbal_has_no_such.so.1", "libgimbal_neither.so", "No such file", "\ninstall "});
   EXPECT_STREQ(f.reason, reason::kLibraryMissing);
+  elsewhere.libraries = nothing + 2;
+  expect_words(open_driver(elsewhere, "", &d).text,
+               {std::string(Subject::vendor().maker) + " makes no driver for this system", "\nuse another"});
   const Failure path = open_driver(Subject::vendor(), "/nonexistent/driver.so", &d);
   EXPECT_EQ(path.code, Failure::Unsupported);
   expect_words(path.text, {"/nonexistent/driver.so cannot be opened", "\ngive library="});
