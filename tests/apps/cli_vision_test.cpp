@@ -18,7 +18,8 @@ std::string in_vision(const Json& name) { return golden_dir() + "/vision/" + nam
 Ran with_pictures(const char* command, const Json& golden, const Json& k, std::vector<std::string> more) {
   std::vector<std::string> all = {command, in_vision(golden["text"]), "--mmproj",
                                   in_vision(golden["mmproj"])};
-  for (const std::string image : k["images"]) all.insert(all.end(), {"--image", golden_picture(image)});
+  for (const std::string image : k["images"])
+    all.insert(all.end(), {image.ends_with(".wav") ? "--audio" : "--image", golden_picture(image)});
   all.insert(all.end(), more.begin(), more.end());
   return gimbal(all);
 }
@@ -72,7 +73,8 @@ TEST_P(CliVision, TokensLogitsAndAnswersAreTheReferences) {
     EXPECT_EQ(ids[i], k["greedy"][i]) << "token " << i;
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, CliVision, ::testing::Values("gemma3", "idefics3", "qwen2vl", "qwen3vl"));
+INSTANTIATE_TEST_SUITE_P(Families, CliVision,
+                         ::testing::Values("gemma3", "idefics3", "qwen2vl", "qwen3vl", "ultravox"));
 
 TEST(CliVisionPlan, HasTheEncoder) {
   const std::string text = golden_dir() + "/vision/text-gemma3.gguf",
@@ -85,6 +87,20 @@ TEST(CliVisionPlan, HasTheEncoder) {
   const Ran explain = gimbal({"explain", text, "--mmproj", mmproj, "--json"});
   ASSERT_EQ(explain.code, 0) << explain.err;
   EXPECT_GT(Json::parse(explain.out)["image"]["buckets"][0]["ops"].size(), 20u);
+}
+
+TEST(CliVisionErrors, AContextThatIsTooSmallIsNamedWithTheRows) {
+  const std::string folder = golden_dir() + "/vision/", text = folder + "text-gemma3.gguf";
+  const Args input = {"--mmproj", folder + "mmproj-gemma3.gguf", "--image", golden_picture("photo.png")};
+  Args tokenize = {"tokenize", text, "--text", "a", "--json"},
+       run = {"run", text, "-p", "a", "--raw", "--ctx", "8"};
+  tokenize.insert(tokenize.end(), input.begin(), input.end()),
+      run.insert(run.end(), input.begin(), input.end());
+  const Ran tokens = gimbal(tokenize), refused = gimbal(run);
+  ASSERT_EQ(tokens.code, 0) << tokens.err;
+  EXPECT_EQ(refused.code, 2) << refused.err;
+  EXPECT_SAYS(refused.err,
+              "have " + Json::parse(tokens.out)["rows"].dump() + " rows, but the context has 8 positions");
 }
 
 TEST(CliVisionErrors, SayWhatIsWrong) {

@@ -8,7 +8,9 @@
 
 #include "crossval/compare.h"
 #include "crossval/our_layers.h"
+#include "program/builder.h"
 #include "support/engine.h"
+#include "support/fake_backend.h"
 #include "support/golden.h"
 
 namespace gimbal::crossval {
@@ -39,6 +41,31 @@ ReferenceCase opened(const std::string& path) {
   EXPECT_TRUE(bool(engine)) << path << ": " << engine.error().message;
   if (engine) c.engine = std::move(*engine);
   return c;
+}
+
+// A layer may leave several values of the right width to the next one.
+TEST(LayerValues, OfSeveralTheLastOneIsPassedOn) {
+  const auto device = test::open_fake({});
+  ProgramBuilder p(*device, 4, 1);
+  const Value x = p.rows_input("x", DType::F32, 8);
+  const auto add = [&](Value a, Value b, const char* name) {
+    return p.record(OpKind::Add, {a, b}, {}, name);
+  };
+  p.layer(0);
+  const Value first = add(x, x, "first"), second = add(first, x, "second");
+  p.layer(1);
+  const Value third = add(second, first, "third");
+  p.layer(kAfterLayers);
+  p.output(add(third, second, "fourth"));
+  const auto program = std::move(p).finish();
+  ASSERT_TRUE(program) << program.error().message;
+  const std::vector<LayerValue> all = layer_values(*program, 8);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].layer, 0);
+  EXPECT_EQ(all[0].name, "second");
+  EXPECT_EQ(all[0].last_op, 1u);
+  EXPECT_EQ(all[1].name, "third");
+  EXPECT_TRUE(layer_values(*program, 16).empty()) << "none has this width";
 }
 
 // Our CPU is within rounding of the reference, and its layers are those of the undivided model.

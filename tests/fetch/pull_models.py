@@ -1,4 +1,5 @@
 """Tests of `gimbal pull` (pull_test.py): which model of an address is fetched, where its files lie, and how they are removed."""
+import hashlib
 import json
 import os
 import re
@@ -116,6 +117,13 @@ class Layout(Case):
         _, err = self.pull_one()
         self.assertIn("all of it was here already", err)
         self.assertEqual(self.files.requests, [], "what is here is not asked for")
+
+    def test_a_digest_that_is_none_names_no_file(self):
+        for digest in ("../../../../evil", sha(LARGE) + "0"):
+            self.hub.digest = digest
+            self.pull_one()
+            self.assertEqual(os.listdir(os.path.join(self.cache, "blobs")), [hashlib.sha1(LARGE).hexdigest()])
+            shutil.rmtree(self.cache)
 
     def test_every_command_takes_the_name_without_a_network(self):
         self.pull_one()

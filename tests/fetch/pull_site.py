@@ -143,6 +143,7 @@ class Hub(Server):
     def __init__(self, files, tls=None):
         self.repositories, self.store, self.token, self.status = {}, files, None, None
         self.announced_more = 0  # bytes of each file, in the list
+        self.digest = None  # in place of each file's SHA-256, in the list
         self.leads_to = None  # in place of the store's address
         super().__init__(self.answer, tls=tls)
 
@@ -163,7 +164,7 @@ class Hub(Server):
             if self.token and given != self.token:
                 return h.reply(403 if given else 401, b"", [("X-Error-Code", "GatedRepo"), ("X-Error-Message", "Access is restricted")])
             siblings = [{"rfilename": name, "size": len(data) + self.announced_more, "blobId": hashlib.sha1(data).hexdigest(),
-                         "lfs": {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data) + self.announced_more, "pointerSize": 134}} for name, data in files.items()]
+                         "lfs": {"sha256": self.digest or hashlib.sha256(data).hexdigest(), "size": len(data) + self.announced_more, "pointerSize": 134}} for name, data in files.items()]
             siblings.append({"rfilename": "README.md", "size": 3, "blobId": "0" * 40})
             return h.reply(200, json.dumps({"id": match[1], "sha": COMMIT, "siblings": siblings}).encode(), [("Content-Type", "application/json")])
         if match := re.fullmatch(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path):

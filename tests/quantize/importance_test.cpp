@@ -55,6 +55,11 @@ TEST(ImportanceFiles, BothFormsGiveMeans) {
   ASSERT_TRUE(old->find("blk.0.ffn_up.weight"));
   EXPECT_EQ(*old->find("blk.0.ffn_up.weight"), (std::vector<float>{1, 2, 3}));
   EXPECT_EQ(old->find("blk.0.ffn_up"), nullptr);
+  for (const int32_t calls : {0, 1}) {
+    const auto once = parsed_text(old_form({2, 4, 6}, calls));
+    ASSERT_TRUE(once) << once.error().message;
+    EXPECT_EQ(*once->find("blk.0.ffn_up.weight"), (std::vector<float>{2, 4, 6})) << calls;
+  }
   const auto gguf = parsed_text(new_form({2, 4, 6, 8, 3, 9}, {2, 0, 3}));
   ASSERT_TRUE(gguf) << gguf.error().message;
   EXPECT_EQ(*gguf->find("blk.0.ffn_up_exps.weight"), (std::vector<float>{1, 2, 1, 1, 1, 3}));
