@@ -78,7 +78,8 @@ struct CustomOp {
   // The same result in double precision, for verify().
   std::function<Result<ReferenceValues>(std::span<const ReferenceValues>)> reference;
   double tolerance = 1e-6;  // of |result - reference|, relative to the larger of 1 and |reference|
-  // "cpu": on devices without an implementation, operands are copied to the CPU and the result back.
+  // "cpu": on devices without an implementation, operands are copied to the CPU and the result back
+  // (Queue::fallbacks()); on a strict queue that stays an error.
   std::string fallback;
 };
 

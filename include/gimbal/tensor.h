@@ -9,6 +9,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,6 +17,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "gimbal/device.h"
 #include "gimbal/error.h"
 
 namespace gimbal::v1 {
@@ -94,10 +96,13 @@ struct QueueOptions {
   bool strict = false;                  // an error instead of another device than the one asked for
   bool allow_software_devices = false;  // those that emulate a GPU
   int threads = 0;                      // of the CPU; 0: one for each physical core
-  std::string cpu_variant;              // an instruction set; empty: the best
+  std::string cpu_variant = {};         // an instruction set; empty: the best
   uint64_t memory_limit = 0;            // bytes of tensors; 0: all of the device
   // Of the device that was asked for by name, lines of key=value: docs/internals/devices.md.
   std::string device_options = {};
+  // Called when an operation is computed by the CPU for the first time because the device has no kernel for
+  // it, by the thread that computes.
+  std::function<void(const Fallback&)> on_fallback = {};
 };
 
 struct MemoryStats {
@@ -129,6 +134,9 @@ class Queue {
   TransferCounts counts() const;
   // The kernels that ran, each with the number of its operations.
   std::vector<std::pair<std::string, uint64_t>> receipt() const;
+  // Operations that the CPU computed in the device's place, each once, such as "encode of f32 to q4_k". A
+  // strict queue refuses them.
+  std::vector<Fallback> fallbacks() const;
 
   struct State;
 
@@ -335,6 +343,14 @@ struct NamedTensor {
 // Every tensor of a GGUF, safetensors, npy or npz file, in the order of the file. Errors: NotFound; Malformed
 // for a file that breaks its format; Unsupported for a number format that is not known here.
 Result<std::vector<NamedTensor>> load(const std::string& path, const Queue&);
+struct LoadOptions {
+  // On the CPU, tensors share the pages of their file: nothing is copied, they take none of the queue's
+  // memory, and they are read-only. Tensors that do not lie in the file as they are used, or at an address
+  // that is not aligned for them, are copied. If the file loses pages that are in use, later reads of this
+  // queue are errors.
+  bool mapped = false;
+};
+Result<std::vector<NamedTensor>> load(const std::string& path, const Queue&, const LoadOptions&);
 // Writes a safetensors file, or one tensor as an npy file, whole or not at all. Errors: Usage for another
 // ending, or a name that comes twice; Unsupported for formats in blocks; the system's.
 Status save(const std::string& path, std::span<const NamedTensor>);

@@ -15,6 +15,7 @@ _current = contextvars.ContextVar("gimbal.device", default="cpu")
 def open_queue(where="auto", *, strict=False, allow_software=False, threads=0, cpu_variant="", memory_limit=0):
     """Opens a device of its own: "cpu", "cuda:1", or "auto". memory_limit is in bytes; 0: no limit.
 
+    The CPU computes operations for which the device has no kernel, with a RuntimeWarning; strict=True: an error.
     Raises DeviceError with every reason where there is none.
     """
     return _gimbal.open_queue(where, strict, allow_software, threads, cpu_variant, memory_limit)
@@ -82,6 +83,12 @@ def trim(self):
 def receipt(self):
     """The kernels that ran, each with the number of its operations."""
     return _gimbal.receipt(self)
+
+
+@_method
+def fallbacks(self):
+    """What the CPU computed because the device has no kernel for it: dicts with what, instead and why."""
+    return _gimbal.fallbacks(self)
 
 
 @_method

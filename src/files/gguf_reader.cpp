@@ -14,6 +14,8 @@ FileIdentity GgufReader::identity() const { return identity_of(files_); }
 
 namespace {
 
+bool has_checked_codes(const StoredTensor& t) { return t.type == DType::I2_S || t.type == DType::I2_S64; }
+
 // As in the other orders of ternary weights: a code that is no weight means damage, or another order.
 Status check_codes(const std::string& name, const StoredTensor& t, uint64_t offset, const void* data,
                    size_t bytes) {
@@ -36,9 +38,14 @@ Status GgufReader::read(size_t index, uint64_t offset, void* to, size_t bytes) c
   const StoredTensor& tensor = tensors_[index];
   if (tensor.ternary != Ternary::None) return read_relaid(tensor, offset, static_cast<std::byte*>(to), bytes);
   if (auto ok = files_[tensor.part].read(tensor.offset + offset, to, bytes); !ok) return ok;
-  return tensor.type == DType::I2_S || tensor.type == DType::I2_S64
-             ? check_codes(name_, tensor, offset, to, bytes)
-             : Done{};
+  return has_checked_codes(tensor) ? check_codes(name_, tensor, offset, to, bytes) : Done{};
+}
+
+Result<Bytes> GgufReader::map(size_t index) const {
+  if (auto ok = check_inside(name_, tensors_, index, 0, 0); !ok) return ok.error();
+  const StoredTensor& tensor = tensors_[index];
+  if (tensor.ternary != Ternary::None || has_checked_codes(tensor)) return TensorReader::map(index);
+  return mapped_.map(name_, files_, tensor);
 }
 
 // Rows as blocks of i2_s64, followed by the scale.

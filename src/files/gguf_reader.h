@@ -4,6 +4,7 @@
 #include <string>
 
 #include "files/file_bytes.h"
+#include "files/mapped_files.h"
 #include "files/tensor_reader.h"
 #include "files/tensor_table.h"
 
@@ -21,6 +22,8 @@ class GgufReader final : public TensorReader {
   const TernaryChoice& choice() const { return choice_; }
 
   Status read(size_t tensor, uint64_t offset, void* to, size_t bytes) const override;
+  Result<Bytes> map(size_t tensor) const override;
+  Status mappings_whole() const override { return mapped_.whole(name_); }
   uint64_t file_bytes() const override;
   FileIdentity identity() const override;
   bool is(const std::string& path) const override;
@@ -32,6 +35,7 @@ class GgufReader final : public TensorReader {
   TernaryChoice choice_;
   std::deque<FileBytes> files_;  // one per part
   TensorTable tensors_;
+  mutable MappedFiles mapped_;
 };
 
 }  // namespace gimbal

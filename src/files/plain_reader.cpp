@@ -42,20 +42,7 @@ Status PlainReader::read(size_t tensor, uint64_t offset, void* to, size_t bytes)
 
 Result<Bytes> PlainReader::map(size_t tensor) const {
   if (auto ok = check_inside(name_, tensors_, tensor, 0, 0); !ok) return ok.error();
-  const StoredTensor& t = tensors_[tensor];
-  const std::lock_guard lock(mutex_);
-  auto mapping = mappings_.find(t.part);
-  if (mapping == mappings_.end()) {
-    auto made = files_[t.part].map();
-    if (!made) return made.error();
-    mapping = mappings_.emplace(t.part, std::move(*made)).first;
-  }
-  const Bytes all = mapping->second.bytes();
-  if (t.offset > all.size() || t.bytes > all.size() - t.offset)
-    return Error{Code::Malformed,
-                 format("{}: the file had {} bytes and now has {}", name_, files_[t.part].size(), all.size()),
-                 "The file changed while it was in use: open it again."};
-  return all.subspan(t.offset, t.bytes);
+  return mapped_.map(name_, files_, tensors_[tensor]);
 }
 
 uint64_t PlainReader::file_bytes() const { return identity().bytes; }

@@ -1,12 +1,11 @@
 // Reads tensors that lie in their files as their readers get them: of safetensors and npy files.
 #pragma once
 #include <deque>
-#include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 
 #include "files/file_bytes.h"
+#include "files/mapped_files.h"
 #include "files/tensor_reader.h"
 #include "files/tensor_table.h"
 
@@ -27,6 +26,7 @@ class PlainReader final : public TensorReader {
 
   Status read(size_t tensor, uint64_t offset, void* to, size_t bytes) const override;
   Result<Bytes> map(size_t tensor) const override;
+  Status mappings_whole() const override { return mapped_.whole(name_); }
   uint64_t file_bytes() const override;
   FileIdentity identity() const override;
   bool is(const std::string& path) const override;
@@ -36,8 +36,7 @@ class PlainReader final : public TensorReader {
   std::deque<FileBytes> files_;  // one per part
   std::deque<std::string> texts_;
   TensorTable tensors_;
-  mutable std::mutex mutex_;  // of the following
-  mutable std::map<uint32_t, GuardedMapping> mappings_;
+  mutable MappedFiles mapped_;
 };
 
 // The identity of several files, of which only headers are in memory.

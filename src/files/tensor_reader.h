@@ -28,6 +28,9 @@ class TensorReader {
   // not only at a multiple of their size. Errors: Unsupported if the bytes do not lie in a file as they are
   // read; those of GuardedMapping::map.
   virtual Result<Bytes> map(size_t tensor) const;
+  // Whether every page that was read in a mapping was there: one that was missing is read as zeros. Errors:
+  // Malformed.
+  virtual Status mappings_whole() const { return Done{}; }
   virtual uint64_t file_bytes() const = 0;  // of all files together
   virtual FileIdentity identity() const = 0;
   // Whether the path names one of the files, under whatever name.

@@ -78,6 +78,12 @@ PyObject* open(const Arguments& a) {  // where, strict, software, threads, varia
   QueueOptions o;
   o.strict = a.truth(1), o.allow_software_devices = a.truth(2), o.threads = int(a.integer(3));
   o.cpu_variant = a.text(4), o.memory_limit = uint64_t(a.integer(5));
+  o.on_fallback = [](const Fallback& f) {
+    const Locked locked;
+    if (PyErr_WarnFormat(PyExc_RuntimeWarning, 2, "%s is computed by %s: %s", f.what.c_str(),
+                         f.instead.c_str(), f.why.message.c_str()) < 0)
+      PyErr_WriteUnraisable(nullptr);
+  };
   auto q = unlocked(true, [&] { return open_queue(where, o); });
   if (!q) raise(q.error());
   return new_queue(*q);
@@ -157,9 +163,10 @@ PyObject* quantized(const Arguments& a) {  // x, dtype, importance
   return computed([&] { return quantize(x, type, importance); });
 }
 
-PyObject* load_file(const Arguments& a) {  // path, queue -> [(name, tensor), ...]
+PyObject* load_file(const Arguments& a) {  // path, queue, mapped -> [(name, tensor), ...]
   const std::string path = a.text(0);
-  auto all = unlocked(true, [&] { return load(path, a.queue(1)); });
+  const LoadOptions options{a.truth(2)};
+  auto all = unlocked(true, [&] { return load(path, a.queue(1), options); });
   if (!all) raise(all.error());
   Ref list(PyList_New(0));
   for (NamedTensor& n : *all) {
@@ -195,12 +202,23 @@ PyObject* receipt(const Arguments& a) {
   return all.release();
 }
 
+PyObject* fallbacks(const Arguments& a) {
+  Ref all(PyList_New(0));
+  for (const Fallback& f : a.queue(0).fallbacks()) {
+    Ref one(Py_BuildValue("{sNsNsN}", "what", text_object(f.what), "instead", text_object(f.instead), "why",
+                          text_object(f.why.message)));
+    if (!all || !one || PyList_Append(all.get(), one.get()) < 0) return nullptr;
+  }
+  return all.release();
+}
+
 }  // namespace
 
 PyMethodDef kFunctions[] = {
     FUNCTION_OF("open_queue", open),
     FUNCTION_OF("from_buffer", from_buffer),
     FUNCTION_OF("receipt", receipt),
+    FUNCTION_OF("fallbacks", fallbacks),
     FUNCTION_OF("load", load_file),
     FUNCTION_OF("save", save_file),
     LAMBDA_OF("name_of", return PyUnicode_FromString(name_of(a.dtype(0)));),

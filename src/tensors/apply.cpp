@@ -242,10 +242,19 @@ Tensor apply(gimbal::OpKind kind, const gimbal::OpParams& params, std::span<cons
   auto form = result_form(kind, params, in);
   if (!form) return failed(queue, form.error());
   auto out = compute(queue, key.view(), kind, params, in, form->type, form->writes ? nullptr : &form->dims);
-  if (!out && std::string_view(out.error().reason) == gimbal::kNoKernel)
+  if (out) return *out;
+  if (std::string_view(out.error().reason) == gimbal::kNoKernel) {
     if (auto dense = dense_inputs(in, form->writes)) return apply(kind, params, *dense);
-  if (!out) return failed(queue, to_public(out.error()));
-  return *out;
+    // Custom operations have rows of their own on each queue, and a fallback of their own.
+    const bool movable = kind != gimbal::OpKind::Custom && !form->writes;
+    if (movable && !queue->strict && !gimbal::is_host(queue->device()))
+      return computed_by_the_cpu(
+          format("{} of {} to {}", gimbal::info(kind).name, gimbal::info(state_of(in[0]).type).name,
+                 gimbal::info(form->type).name),
+          to_public(out.error()), in,
+          [&](std::span<const Tensor> there) { return apply(kind, params, there); });
+  }
+  return failed(queue, to_public(out.error()));
 }
 
 }  // namespace gimbal::v1

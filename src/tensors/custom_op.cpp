@@ -11,8 +11,6 @@ namespace gimbal::v1 {
 
 struct Custom::State {
   std::shared_ptr<const CustomOp> op;
-  std::mutex mutex;
-  std::optional<Queue> cpu;  // of the fallback
 };
 
 // The row of one queue's device. Lives as long as the queue.
@@ -186,19 +184,10 @@ Tensor Custom::operator()(std::span<const Tensor> in) const {
     specs.push_back(spec_of(t));
   }
   auto kernel = kernel_on(queue, state_->op);
-  if (!kernel && kernel.error().code == Code::Unsupported && op.fallback == "cpu" && !op.in_place) {
-    std::vector<Tensor> there;
-    {
-      const std::lock_guard lock(state_->mutex);
-      if (!state_->cpu) {
-        auto cpu = open_queue("cpu");
-        if (!cpu) return refuse(in[0], cpu.error());
-        state_->cpu = std::move(*cpu);
-      }
-    }
-    for (const Tensor& t : in) there.push_back(t.to(*state_->cpu));
-    return (*this)(there).to(in[0].queue());
-  }
+  const bool falls_back = op.fallback == "cpu" && !op.in_place && !queue->strict;
+  if (!kernel && kernel.error().code == Code::Unsupported && falls_back)
+    return computed_by_the_cpu(format("custom op '{}'", op.name), kernel.error(), in,
+                               [&](std::span<const Tensor> there) { return (*this)(there); });
   if (!kernel) return refuse(in[0], kernel.error());
   gimbal::OpParams p;
   p.i[0] = int64_t(reinterpret_cast<uintptr_t>(&(*kernel)->kernel));

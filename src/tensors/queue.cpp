@@ -37,6 +37,7 @@ Result<Queue> open_queue(const std::string& where, const QueueOptions& o) {
   if (!opened) return to_public(opened.error());
   auto s = std::make_shared<Queue::State>();
   s->why = opened->reason();
+  s->strict = o.strict, s->on_fallback = o.on_fallback;
   s->pool = std::make_shared<gimbal::MemoryPool>(std::move(opened->device), o.memory_limit);
   return TensorAccess::queue(std::move(s));
 }
@@ -62,6 +63,7 @@ Status Queue::wait() const {
   if (computes_custom(*state_)) return inside_custom();
   const std::lock_guard lock(state_->mutex);
   if (auto ok = state_->device().wait(); !ok) return to_public(ok.error());
+  if (auto ok = state_->files_whole(); !ok) return to_public(ok.error());
   if (!state_->dropped) return Done{};
   Error e = std::move(*state_->dropped);
   state_->dropped.reset();
@@ -81,8 +83,15 @@ TransferCounts Queue::counts() const {
   return state_->counts;
 }
 std::vector<std::pair<std::string, uint64_t>> Queue::receipt() const {
-  const std::lock_guard lock(state_->mutex);
-  return {state_->runs.begin(), state_->runs.end()};
+  std::vector<std::pair<std::string, uint64_t>> all;
+  {
+    const std::lock_guard lock(state_->mutex);
+    all.assign(state_->runs.begin(), state_->runs.end());
+  }
+  const std::lock_guard lock(state_->cpu_mutex);
+  if (state_->cpu)
+    for (auto& of_the_cpu : state_->cpu->receipt()) all.push_back(std::move(of_the_cpu));
+  return all;
 }
 
 }  // namespace gimbal::v1

@@ -74,12 +74,22 @@ struct Queue::State {
   std::map<const void*, std::shared_ptr<HostKernel>> custom;
   std::mutex random_mutex;  // of the seed, and of the block with which the next numbers begin
   uint64_t seed = 299792458, block = 0;
+  bool strict = false;  // no operation on another device
+  std::function<void(const Fallback&)> on_fallback;
+  std::mutex cpu_mutex;  // of the next two
+  std::optional<Queue> cpu;
+  std::vector<Fallback> fallbacks;
+  std::mutex files_mutex;                                       // of the next two
+  std::vector<std::weak_ptr<const gimbal::ModelSource>> files;  // whose pages tensors share
+  std::optional<gimbal::Error> lost_file;                       // of one that lost pages
   std::mutex host_mutex;  // of host_error, which threads of a custom operation set during submit()
   std::optional<gimbal::Error> host_error;
 
   gimbal::Device& device() const { return pool->device(); }
   // Computes. The queue is locked. Errors: those of the device, and of the functions of custom operations.
   gimbal::Status submit(gimbal::Executable&, gimbal_buffer* const* slots, size_t n);
+  // Checks the files whose pages tensors share. Errors: Malformed once one lost pages, from then on.
+  gimbal::Status files_whole();
 };
 // Whether this thread computes a custom operation of the queue, which is locked then.
 bool computes_custom(const Queue::State&);
@@ -158,6 +168,10 @@ std::optional<Error> cannot_be_written(const Tensor&);
 // Computes one op. Its dims are those of the op's definition, slowest first; inputs of other strides than its
 // kernels take are copied first. Ops that write into their first input return it.
 Tensor apply(gimbal::OpKind, const gimbal::OpParams&, std::span<const Tensor> in);
+
+// `compute` on the CPU: with copies of the operands, whose result is copied back. Adds to fallbacks().
+Tensor computed_by_the_cpu(const std::string& what, const Error& why, std::span<const Tensor> in,
+                           const std::function<Tensor(std::span<const Tensor>)>& compute);
 
 // A dim by number, negative ones from the end; nullopt: there is none.
 std::optional<int> dim_of(int rank, int dim);

@@ -181,6 +181,7 @@ Result<std::vector<std::byte>> Tensor::bytes() const {
   const auto offset = size_t(s.layout.offset / f.block) * f.bytes;
   if (auto ok = s.queue->device().read(s.block->buffer(), offset, out.data(), out.size()); !ok)
     return to_public(ok.error());
+  if (auto ok = s.queue->files_whole(); !ok) return to_public(ok.error());
   s.queue->counts.downloads++;
   return out;
 }

@@ -17,8 +17,8 @@ namespace gimbal::test {
 
 // `where`: a backend; with options behind it, "vulkan no_subgroups=1 staging=1".
 inline std::string backend_of(const std::string& where) { return where.substr(0, where.find(' ')); }
-inline Queue queue_on(const std::string& where) {
-  QueueOptions o;
+// Strict but where a test says otherwise: nothing is computed elsewhere.
+inline Queue queue_on(const std::string& where, QueueOptions o = {.strict = true}) {
   o.allow_software_devices = true;
   o.device_options = where.substr(std::min(where.size(), backend_of(where).size() + 1));
   std::replace(o.device_options.begin(), o.device_options.end(), ' ', '\n');
@@ -244,7 +244,8 @@ inline void check_counts(const std::string& where) {
   EXPECT_EQ(runs, 4u);
 }
 
-// What a device lacks is an error with its reason: never the CPU in its place.
+// What a device lacks is an error with its reason on a strict queue, also in a recorded function of any
+// queue.
 inline void check_what_is_missing(const std::string& where) {
   const Queue q = queue_on(where);
   const Tensor x = Tensor::from<float>(std::vector<float>(256, 1), {1, 256}, q);
@@ -253,6 +254,55 @@ inline void check_what_is_missing(const std::string& where) {
     EXPECT_EQ(y.error().reason, "no-kernel") << y.error().message;
     EXPECT_NE(y.error().message.find(backend_of(where)), std::string::npos) << y.error().message;
   }
+  EXPECT_TRUE(q.fallbacks().empty());
+  const Queue soft = queue_on(where, {});
+  const auto f =
+      record(soft, [](std::span<const Tensor> in) { return std::vector<Tensor>{in[0].to(DType::Q4_K)}; });
+  const auto y = f.run(std::vector<Tensor>{x.to(soft)});
+  ASSERT_FALSE(y);
+  EXPECT_EQ(y.error().reason, "no-kernel") << y.error().message;
+  EXPECT_TRUE(soft.fallbacks().empty());
+}
+
+// On other queues the CPU computes it, with its bits, and the queue says so.
+inline void check_fallbacks(const std::string& where) {
+  std::vector<std::string> told;
+  const Queue cpu = queue_on("cpu");
+  const Queue q = queue_on(where, {.on_fallback = [&](const Fallback& f) { told.push_back(f.what); }});
+  const Tensor x = Generator(8, cpu).normal({3, 2, 256}), there = x.to(q);
+  const std::vector<Tensor (*)(const Tensor&)> lacking = {
+      [](const Tensor& in) { return in.to(DType::Q4_K); },
+      [](const Tensor& in) { return in.flip(1).to(DType::IQ2_S); },
+      [](const Tensor& in) {
+        const Tensor importance = in.select(0, 0).select(0, 1).map("abs");
+        return quantize(in, DType::Q4_0, &importance);
+      },
+      [](const Tensor& in) { return in.to(DType::F64).map("exp"); },
+      [](const Tensor& in) { return in.to(DType::F64).sum({2}) * 3; },
+  };
+  for (int round = 0; round < 2; round++)
+    for (const auto f : lacking) {
+      const Tensor got = f(there), want = f(x);
+      ASSERT_TRUE(got.ok()) << got.error().message;
+      EXPECT_TRUE(got.queue().same_as(q));
+      EXPECT_EQ(bits_of(got), bits_of(want));
+    }
+  const std::vector<std::string> expected = {"encode of f32 to q4_k", "encode of f32 to iq2_s",
+                                             "encode of f32 to q4_0", "map of f64 to f64",
+                                             "reduce of f64 to f64"};
+  EXPECT_EQ(told, expected);
+  const auto all = q.fallbacks();
+  ASSERT_EQ(all.size(), expected.size());
+  for (size_t i = 0; i < all.size(); i++) {
+    EXPECT_EQ(all[i].what, expected[i]);
+    EXPECT_EQ(all[i].instead, "cpu:0");
+    EXPECT_EQ(all[i].why.reason, "no-kernel");
+    EXPECT_NE(all[i].why.message.find("device " + q.location() + " has no kernel"), std::string::npos)
+        << all[i].why.message;
+  }
+  bool by_the_cpu = false;
+  for (const auto& [kernel, times] : q.receipt()) by_the_cpu |= kernel.rfind("cpu.", 0) == 0;
+  EXPECT_TRUE(by_the_cpu);
 }
 
 namespace {
@@ -273,6 +323,7 @@ TEST_P(TensorsOnDevice, LongRowsHaveTheBitsOfTheCpu) { check_long_rows(where());
 TEST_P(TensorsOnDevice, OrderValuesAsTheCpuDoes) { check_orders(where()); }
 TEST_P(TensorsOnDevice, MoveNothingBetweenOperations) { check_counts(where()); }
 TEST_P(TensorsOnDevice, SayWhatTheyLack) { check_what_is_missing(where()); }
+TEST_P(TensorsOnDevice, LetTheCpuComputeWhatTheyLack) { check_fallbacks(where()); }
 INSTANTIATE_TEST_SUITE_P(Options, TensorsOnDevice, testing::Values(TESTED_OPTIONS));
 
 }  // namespace

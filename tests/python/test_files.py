@@ -57,6 +57,21 @@ class Files(unittest.TestCase):
         self.assertEqual(sorted(both), ["first", "second"])
         self.assertTrue((np.asarray(both["second"]) == (a[0] > 3)).all())
 
+    def test_mapped_files_are_not_copied(self):
+        a = np.arange(1 << 16, dtype=np.float32)
+        np.save(self.path("x.npy"), a)
+        queue = gb.open_queue("cpu")
+        x = gb.load(self.path("x.npy"), queue, mapped=True)
+        self.assertEqual((x.read_only, queue.memory()["live"]), (True, 0))
+        self.assertTrue((np.asarray(x) == a).all())
+        self.assertFalse(np.asarray(x).flags.writeable)
+        self.assertEqual((x + 1).sum().item(), a.sum(dtype=np.float64) + a.size)
+        with self.assertRaises(gb.Error):
+            x[0] = 1
+        os.truncate(self.path("x.npy"), 4096)
+        with self.assertRaisesRegex(gb.Error, "x.npy"):
+            x.sum().item()
+
     def test_what_is_written_is_read_again(self):
         tensors = {"a": gb.arange(6, dtype=gb.bf16).reshape(2, 3), "b.weight": gb.tensor([[True], [False]]), "none": gb.zeros((0, 2)), "one": gb.tensor(7)}
         gb.save(self.path("x.safetensors"), tensors)

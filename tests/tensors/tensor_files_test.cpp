@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 
 #include "support/golden.h"
 #include "tensors/cpu_queue.h"
@@ -89,6 +91,79 @@ TEST_F(TensorFiles, SeveralTensorsComeBackByTheirNames) {
   const auto refused = save(path, twice);
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("the name 'a' twice"), std::string::npos) << refused.error().message;
+}
+
+Tensor named(const std::vector<NamedTensor>& all, const std::string& name) {
+  for (const NamedTensor& n : all)
+    if (n.name == name) return n.tensor;
+  ADD_FAILURE() << "no tensor " << name;
+  return all[0].tensor;
+}
+
+TEST_F(TensorFiles, MappedTensorsAreThePagesOfTheirFile) {
+  const std::string model = golden_dir() + "/stories/stories260K-q8_0.gguf";
+  const auto copied = load(model, *queue);
+  ASSERT_TRUE(copied) << copied.error().message;
+  const uint64_t before = queue->memory().live, uploads = queue->counts().uploads;
+  const auto mapped = load(model, *queue, {.mapped = true});
+  ASSERT_TRUE(mapped) << mapped.error().message;
+  EXPECT_EQ(queue->memory().live, before) << "nothing is copied";
+  EXPECT_EQ(queue->counts().uploads, uploads);
+  ASSERT_EQ(mapped->size(), copied->size());
+  std::set<DType> seen;
+  for (size_t i = 0; i < mapped->size(); i++) {
+    const Tensor &here = (*mapped)[i].tensor, &there = (*copied)[i].tensor;
+    EXPECT_TRUE(here.is_read_only()) << (*mapped)[i].name;
+    EXPECT_FALSE(there.is_read_only());
+    EXPECT_EQ(here.dims(), there.dims());
+    EXPECT_EQ(*here.bytes(), *there.bytes()) << (*mapped)[i].name;
+    EXPECT_EQ(*here.to(DType::F64).sum().values<double>(), *there.to(DType::F64).sum().values<double>());
+    seen.insert(here.dtype());
+  }
+  EXPECT_TRUE(seen.contains(DType::F32) && seen.contains(DType::Q8_0));
+  const Tensor norm = named(*mapped, "output_norm.weight");
+  EXPECT_FALSE(norm.fill_(0)) << "its memory is the file's";
+}
+
+// The floats of `b` begin at no multiple of 4.
+TEST_F(TensorFiles, MappedTensorsThatAreNotAlignedAreCopied) {
+  const std::string path = temporary_path("odd.safetensors");
+  const std::string header =
+      R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"F32","shape":[2],"data_offsets":[1,9]}})";
+  std::string file(8, '\0');
+  file[0] = char(header.size());
+  file += header + '\x07';
+  const float values[] = {1.5f, -2};
+  file.append(reinterpret_cast<const char*>(values), sizeof values);
+  std::ofstream(path, std::ios::binary) << file;
+  const auto all = load(path, *queue, {.mapped = true});
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_TRUE(named(*all, "a").is_read_only());
+  const bool odd = (8 + header.size() + 1) % 4 != 0;
+  EXPECT_EQ(named(*all, "b").is_read_only(), !odd);
+  EXPECT_TRUE(odd) << header.size();
+  EXPECT_EQ(*named(*all, "a").values<uint8_t>(), std::vector<uint8_t>{7});
+  EXPECT_EQ(*named(*all, "b").values<float>(), (std::vector<float>{1.5f, -2}));
+}
+
+TEST_F(TensorFiles, AMappedFileThatBecomesShorterIsAnError) {
+  const std::string path = temporary_path("cut.npy");
+  const Tensor x = Tensor::full({1 << 16}, 2.0f, DType::F32, *queue);
+  const std::vector<NamedTensor> one = {{"", x}};
+  for (const bool dropped : {false, true}) {
+    ASSERT_TRUE(save(path, one));
+    OnCpuQueue::SetUp();  // the error stays with its queue
+    auto all = load(path, *queue, {.mapped = true});
+    ASSERT_TRUE(all) << all.error().message;
+    std::filesystem::resize_file(path, 4096);
+    const Tensor sum = (*all)[0].tensor.sum();
+    if (dropped) all->clear();
+    const auto values = sum.values<float>();
+    ASSERT_FALSE(values) << "zeros were added";
+    EXPECT_EQ(values.error().code, Code::Malformed);
+    EXPECT_NE(values.error().message.find("cut.npy"), std::string::npos) << values.error().message;
+    EXPECT_FALSE(queue->wait()) << "from then on";
+  }
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ CustomOp twice() {
 
 class EmulatedCustomOps : public testing::Test {
  protected:
-  void SetUp() override {
-    QueueOptions o;
+  void SetUp() override { open({}); }
+  void open(QueueOptions o) {
     o.allow_software_devices = true;
     auto opened = open_queue(TESTED_BACKEND, o);
     ASSERT_TRUE(opened) << opened.error().message;
@@ -53,6 +53,23 @@ TEST_F(EmulatedCustomOps, FallBackToTheCpuAndReturnToTheirDevice) {
     EXPECT_EQ(*y.values<float>(), (std::vector<float>{2, -4, 2 * x}));
     EXPECT_EQ(*(y + 1).values<float>(), (std::vector<float>{3, -3, 2 * x + 1}));
   }
+  const auto listed = queue->fallbacks();
+  ASSERT_EQ(listed.size(), 1u);
+  EXPECT_EQ(listed[0].what, "custom op 'twice'");
+  EXPECT_EQ(listed[0].instead, "cpu:0");
+  EXPECT_EQ(listed[0].why.reason, "no-kernel");
+}
+
+TEST_F(EmulatedCustomOps, StayOnAStrictQueue) {
+  open({.strict = true});
+  CustomOp with_fallback = twice();
+  with_fallback.fallback = "cpu";
+  const auto op = custom_op(with_fallback);
+  ASSERT_TRUE(op) << op.error().message;
+  const Tensor y = (*op)({Tensor::from<float>({1, -2}, {2}, *queue)});
+  ASSERT_FALSE(y.ok());
+  EXPECT_EQ(y.error().reason, "no-kernel");
+  EXPECT_TRUE(queue->fallbacks().empty());
 }
 
 }  // namespace
