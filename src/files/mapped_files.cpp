@@ -20,10 +20,9 @@ Result<Bytes> MappedFiles::map(const std::string& name, const std::deque<FileByt
   }
   const Bytes all = mapping->second.bytes();
   if (t.offset > all.size() || t.bytes > all.size() - t.offset)
-    return Error{
-        Code::Malformed,
-        format("{}: the file had {} bytes and now has {}", name, files[t.part].size(), all.size()),
-        kOpenAgain};
+    return Error{Code::Malformed,
+                 format("{}: the file had {} bytes and now has {}", name, files[t.part].size(), all.size()),
+                 kOpenAgain};
   return all.subspan(t.offset, t.bytes);
 }
 
