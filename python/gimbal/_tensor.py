@@ -344,7 +344,12 @@ def tolist(self):
     """Nested lists of Python's numbers, copied from the device."""
     x = on_host(self)
     plain = x if x.dtype.name in ("f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool") else x.to("f64")
-    return memoryview(plain.contiguous()).tolist()
+    plain = plain.contiguous()
+    try:
+        return memoryview(plain).tolist()
+    except BufferError:  # without the reason and the remedy, which this error has
+        plain.tobytes()
+        raise
 
 
 @_method
