@@ -60,39 +60,79 @@ inline void check_decoded_bits(const std::string& where) {
   }
 }
 
-// ggml's bytes, where no search is needed; of other formats an error that says what to do.
+// The blocks that differ, by their numbers.
+inline std::vector<size_t> different_blocks(const Tensor& a, const Tensor& b, size_t count) {
+  const auto x = a.bytes(), z = b.bytes();
+  EXPECT_TRUE(x) << x.error().message;
+  EXPECT_TRUE(z) << z.error().message;
+  if (!x || !z || x->size() != z->size()) return {SIZE_MAX};
+  std::vector<size_t> all;
+  for (size_t i = 0, bytes = x->size() / count; i < count; i++)
+    if (std::memcmp(x->data() + i * bytes, z->data() + i * bytes, bytes) != 0) all.push_back(i);
+  return all;
+}
+
+// ggml's bytes, where no search is needed.
+inline void check_golden_blocks(const Queue& q, const std::string& name, DType type) {
+  const auto inputs = read_json(golden_dir() + "/encode/inputs.json");
+  const auto file = read_json(golden_dir() + "/encode/" + name + ".json");
+  int cases = 0;
+  for (const auto& c : file["cases"]) {
+    if (c["importance"]) continue;
+    const auto& row = inputs["rows"][c["input"].get<std::string>()];
+    const std::vector<float> x = base64_floats(row["b64"]);
+    const auto got = Tensor::from<float>(x, row["dims"].get<Dims>(), q).to(type).bytes();
+    ASSERT_TRUE(got) << got.error().message;
+    const std::string raw = base64_decode(c["raw_b64"]);
+    ASSERT_EQ(got->size(), raw.size());
+    EXPECT_EQ(std::memcmp(got->data(), raw.data(), raw.size()), 0) << name << " " << c["input"];
+    cases++;
+  }
+  EXPECT_GE(cases, 1) << name;
+}
+
+// Rows of one block and of several, whose sizes have many forms: zeros, small and large numbers, units that
+// few bits can hold, numbers that a block holds exactly.
+inline Tensor rows_to_encode(int64_t width, const Queue& q) {
+  const Tensor numbers = Generator(6, q).normal({3, 12, width}),
+               scales = Tensor::from<float>(
+                   {1, 0, 1e-4f, 1e4f, 3e-7f, -1, 65000, 2e-5f, 1e-5f, 4e-6f, 1e-6f, 0.25f}, {12, 1}, q);
+  Tensor x = (numbers * scales).copy();
+  const Tensor whole = (numbers.select(1, 0).narrow(0, 0, 1) * 2).map("round").copy();
+  EXPECT_TRUE(x.narrow(0, 2, 1).select(1, 11).copy_(whole));
+  EXPECT_TRUE(x.narrow(0, 2, 1).select(1, 5).copy_(whole * 0.125f));
+  return x;
+}
+
 inline void check_encoded_bits(const std::string& where) {
   const Queue q = queue_on(where), cpu = queue_on("cpu");
-  const auto inputs = read_json(golden_dir() + "/encode/inputs.json");
-  int cases = 0;
-  for (const char* name : {"Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1"}) {
-    std::string lower = name;
+  const struct {
+    const char* name;
+    int64_t block;
+    bool searched;  // so that ggml's bytes are others
+  } formats[] = {{"Q8_0", 32, false},   {"Q4_0", 32, false},  {"Q4_1", 32, false},  {"Q5_0", 32, false},
+                 {"Q5_1", 32, false},   {"MXFP4", 32, false}, {"NVFP4", 64, false}, {"TQ1_0", 256, false},
+                 {"TQ2_0", 256, false}, {"Q1_0", 128, false}, {"Q2_0", 64, false},  {"Q3_K", 256, true},
+                 {"Q6_K", 256, true},   {"IQ4_XS", 256, true}};
+  for (const auto& f : formats) {
+    SCOPED_TRACE(f.name);
+    std::string lower = f.name;
     std::transform(lower.begin(), lower.end(), lower.begin(),
                    [](unsigned char c) { return char(std::tolower(c)); });
     const auto type = dtype_named(lower);
     ASSERT_TRUE(type);
-    const auto file = read_json(golden_dir() + "/encode/" + name + ".json");
-    for (const auto& c : file["cases"]) {
-      if (c["importance"]) continue;
-      const auto& row = inputs["rows"][c["input"].get<std::string>()];
-      const std::vector<float> x = base64_floats(row["b64"]);
-      const auto got = Tensor::from<float>(x, row["dims"].get<Dims>(), q).to(*type).bytes();
-      ASSERT_TRUE(got) << got.error().message;
-      const std::string raw = base64_decode(c["raw_b64"]);
-      ASSERT_EQ(got->size(), raw.size());
-      EXPECT_EQ(std::memcmp(got->data(), raw.data(), raw.size()), 0) << name << " " << c["input"];
-      cases++;
-    }
-    // An odd number of blocks, zeros, small and large numbers, views.
-    const Tensor numbers = Generator(6, cpu).normal({3, 7, 32}),
-                 scales = Tensor::from<float>({1, 0, 1e-4f, 1e4f, 3e-7f, -1, 65000}, {7, 1}, cpu);
-    const Tensor all = (numbers * scales).copy(), there = all.to(q);
-    EXPECT_EQ(bits_of(there.to(*type)), bits_of(all.to(*type))) << name;
-    EXPECT_EQ(bits_of(there.flip(0).narrow(1, 0, 5).to(*type)),
-              bits_of(all.flip(0).narrow(1, 0, 5).to(*type)));
-    EXPECT_EQ(bits_of(there.to(DType::F16).to(*type)), bits_of(all.to(DType::F16).to(*type)));
+    if (!f.searched) check_golden_blocks(q, f.name, *type);
+    const Tensor all = rows_to_encode(f.block, cpu), there = all.to(q);
+    const Tensor got = there.to(*type);
+    ASSERT_TRUE(got.ok()) << got.error().message;
+    const std::vector<size_t> none;
+    EXPECT_EQ(different_blocks(got, all.to(*type), 36), none);
+    // An odd number of blocks, in other orders and formats.
+    EXPECT_EQ(
+        different_blocks(there.flip(0).narrow(1, 0, 5).to(*type), all.flip(0).narrow(1, 0, 5).to(*type), 15),
+        none);
+    EXPECT_EQ(different_blocks(there.to(DType::F16).to(*type), all.to(DType::F16).to(*type), 36), none);
   }
-  EXPECT_GE(cases, 5);
   const Tensor refused = Tensor::zeros({2, 256}, DType::F32, q).to(DType::Q4_K);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().reason, "no-kernel");

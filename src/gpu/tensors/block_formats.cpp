@@ -69,7 +69,7 @@ enum Levels : uint32_t { Plain, Table, Ternary, Iq2, Iq3Xxs, Iq3S, Iq1 };
 enum UnitForm : uint32_t { Half, Power, Small, Parts };
 enum Signs : uint32_t { None, Each, Even };
 
-// As named in decode.k.
+// As named in kernels/block_fields.inc.
 struct BlockFacts {
   Field code = {}, code_top = {}, sign = {}, scale = {}, scale_top = {}, offset = {}, offset_top = {},
         unit = {}, offset_unit = {}, scale_4 = {}, scale_top_4 = {}, offset_4 = {}, offset_top_4 = {};

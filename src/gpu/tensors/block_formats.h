@@ -1,4 +1,4 @@
-// What kernels/decode.k and kernels/encode.k must know of the formats in blocks.
+// The formats in blocks as numbers, for the kernels that decode and encode them.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace gimbal::gpu {
 
-// The numbers of decode.k, in its order.
+// The numbers of kernels/block_fields.inc, in its order.
 struct BlockFormat {
   static constexpr int kFields = 13, kNumbers = kFields + 15;
   uint32_t number[kNumbers];
@@ -16,8 +16,12 @@ struct BlockFormat {
 // Of every format that a cast decodes (device/tensor_claims.h); others: without fields.
 BlockFormat block_format(DType);
 
-// The formats of encode.k: no search is needed for their codes.
-inline constexpr DTypeSet kEncoded = set_of(DType::Q8_0) | set_of(DType::Q4_0) | set_of(DType::Q4_1) |
-                                     set_of(DType::Q5_0) | set_of(DType::Q5_1);
+// The formats that kernels encode without importance: ggml's formulas (encode.k), few levels
+// (encode_few.k), and one unit with whole scales (encode_scaled.k).
+inline constexpr DTypeSet kEncodedFew = set_of(DType::TQ1_0) | set_of(DType::TQ2_0) | set_of(DType::Q1_0) |
+                                        set_of(DType::Q2_0) | set_of(DType::MXFP4) | set_of(DType::NVFP4),
+                          kEncodedScaled = set_of(DType::Q3_K) | set_of(DType::Q6_K) | set_of(DType::IQ4_XS),
+                          kEncoded = set_of(DType::Q8_0) | set_of(DType::Q4_0) | set_of(DType::Q4_1) |
+                                     set_of(DType::Q5_0) | set_of(DType::Q5_1) | kEncodedFew | kEncodedScaled;
 
 }  // namespace gimbal::gpu

@@ -4,6 +4,7 @@
 
 #include "tensor/block_encode.h"
 #include "tensor/encode/blocks.h"
+#include "tensor/encode/factors.h"
 #include "tensor/encode/levels.h"
 #include "tensor/encode/superblock.h"
 
@@ -39,10 +40,6 @@ void put_k_scales(uint8_t* at, const uint8_t* scale, const uint8_t* offset) {
   }
 }
 
-// Multiples of the inverse scale that covers a group exactly. Above 1, the extreme value is clipped.
-constexpr float kFactors6[] = {1.0f, 0.925f, 0.955f, 0.975f, 0.985f, 0.995f, 1.008f, 1.02f};
-constexpr float kFactors3[] = {1.0f, 0.7f, 0.8f, 0.87f, 0.94f, 1.07f, 1.15f, 1.24f, 1.35f, 1.5f};
-constexpr float kFactorsNonLinear[] = {1.0f, 0.83f, 0.89f, 0.93f, 0.965f, 1.03f, 1.07f, 1.14f};
 constexpr float kCovers2[] = {3.0f, 2.5f, 3.4f, 3.9f, 4.5f};
 constexpr float kShifts2[] = {0.0f, 0.09f, 0.18f, 0.27f};
 constexpr float kCovers4[] = {15.0f, 13.8f, 14.4f, 15.5f, 16.0f, 16.6f};
