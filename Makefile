@@ -40,6 +40,10 @@ test-real: setup-checks setup-compare setup-real-models build  ## fetch trained 
 check-combinations: setup-gpu  ## configure every combination of backends, build each single one (BUILD=none|singles|pairs|all, CONFIGURE=some|all)
 	@scripts/check/combinations.py --build $(or $(BUILD),singles) --configure $(or $(CONFIGURE),all)
 
+check-clang: setup-gpu setup-checks build/gpu/build.ninja  ## compile all but the tests with clang++ and -Werror
+	@cmake --build --preset gpu
+	@scripts/check/clang.py
+
 measure-sizes: setup-gpu  ## build every shape from clean; write sizes and times into docs/sizes.md (half an hour)
 	@scripts/measure/sizes.py --write docs/sizes.md
 
@@ -47,7 +51,7 @@ test-%: build/%/build.ninja
 	@cmake --build --preset $*
 	@scripts/run-tests.py $*
 
-coverage: setup-build  ## fail when tests reach less than 95 % of discovery, selection and planning, or of one file of these
+coverage: setup-build  ## fail when tests reach less than 95 % of discovery, selection, planning, first use and recovery, or of one of their files
 	@scripts/check/coverage.py
 
 simulate: build/release/build.ninja  ## schedules of faults between a front and its workers, for SIMULATE_SECONDS (60), with new seeds
@@ -98,6 +102,6 @@ clean:  ## remove everything that was built
 help:  ## this list
 	@awk -F ':.*##' '/^[a-z0-9-]+:.*##/ { printf "  make %-20s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-.PHONY: run build package test simulate prove exhaustive asan tsan test-aarch64 test-gpu test-real check-combinations measure-sizes fuzz format check-format check-layers check-interface check-docs setup clean help
+.PHONY: run build package test simulate prove exhaustive asan tsan test-aarch64 test-gpu test-real check-combinations check-clang measure-sizes fuzz format check-format check-layers check-interface check-docs setup clean help
 # Kept, although make takes it for an intermediate file.
 .PRECIOUS: build/%/build.ninja

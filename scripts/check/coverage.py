@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails when the tests reach too few lines or branches of discovery, selection, planning and placing.
+"""Fails when the tests reach too few lines or branches of discovery, selection, planning, placing, first use and recovery.
 
 Usage: coverage.py [--least PERCENT] [--each PERCENT] [--branches PERCENT] [--missed] [--no-build]
 
@@ -22,8 +22,11 @@ ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 BUILD = os.path.join(ROOT, "build", "coverage")
 
 
-SOURCES = ["src/device/*.cpp", "src/discovery/*.cpp", "src/program/memory.cpp", "src/program/place.cpp", "src/program/partition.cpp"]
-TESTS = ["tests/device/*_test.cpp", "tests/discovery/*_test.cpp", "tests/program/*_test.cpp"]
+SOURCES = ["src/device/*.cpp", "src/discovery/*.cpp", "src/program/memory.cpp", "src/program/place.cpp", "src/program/partition.cpp",
+           *(f"src/engine/{name}.cpp" for name in ("open_device", "placement", "verification", "device_record", "loader", "engine", "reload"))]
+TESTS = ["tests/device/*_test.cpp", "tests/discovery/*_test.cpp", "tests/program/*_test.cpp", "tests/engine/*_test.cpp", "tests/library/*_test.cpp",
+         "tests/conformance/verification_test.cpp", "tests/backends/emulator/emulated_fit_test.cpp", "tests/backends/emulator/emulated_engine_test.cpp",
+         "tests/apps/doubtful_device_test.cpp", "tests/apps/first_use_test.cpp", "tests/apps/device_fails_test.cpp", "tests/apps/split_test.cpp"]
 
 
 def found(patterns):
