@@ -17,18 +17,22 @@ GPU_FLAGS = ["-O2", "-std=c++20", "-ffp-contract=off", "-fno-math-errno", "-Wall
 TOOLS = ["cpp", "glslc", "spirv-opt", "spirv-val", "spirv-cross", "clang-19", "ld.lld-19", "ptxas"]
 
 
-def key_of(language, rows, definition, src):
-    """The same for the same texts, made by the same scripts and tools."""
-    key = hashlib.sha256(repr((language, rows)).encode())
+def texts_of(definition, src):
+    """The files that kernels of this list are made of, and may include."""
     shared = ["gpu/dialect/*", "gpu/kernels/*", "ops/*.inc"]
     if os.path.basename(os.path.dirname(os.path.abspath(definition))) in ("tensors", "text"):
         shared += ["ops/formulas/*.inc", "ops/maps.def", "gpu/tensors/kernels/*.inc"]
     texts = [t for where in shared for t in glob.glob(os.path.join(src, where))]
     texts += glob.glob(os.path.join(folder_of(definition), "*"))
-    for path in sorted(texts) + sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpu_*.py"))):
-        if os.path.isfile(path):
-            with open(path, "rb") as f:
-                key.update(hashlib.sha256(f.read()).digest())
+    return sorted(t for t in texts if os.path.isfile(t))
+
+
+def key_of(language, rows, definition, src):
+    """The same for the same texts, made by the same scripts and tools."""
+    key = hashlib.sha256(repr((language, rows)).encode())
+    for path in texts_of(definition, src) + sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpu_*.py"))):
+        with open(path, "rb") as f:
+            key.update(hashlib.sha256(f.read()).digest())
     for tool in filter(None, map(shutil.which, TOOLS)):
         about = os.stat(tool)
         key.update(f"{tool} {about.st_size} {about.st_mtime_ns}".encode())

@@ -39,6 +39,7 @@ add_test(NAME lint_kernels COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/scri
          ${GIMBAL_GPU_PROBES} ${GIMBAL_GPU_TENSORS} ${GIMBAL_GPU_TEXT} ${gpu_tests}/examples/kernels.def ${gpu_tests}/corrections/kernels.def)
 add_test(NAME gpu_toy_test COMMAND Python3::Interpreter ${gpu_tests}/toy_test.py)
 set_tests_properties(gpu_toy_test PROPERTIES SKIP_RETURN_CODE 77)
+add_test(NAME kernel_cache_test COMMAND Python3::Interpreter ${gpu_tests}/kernel_cache_test.py)
 add_test(NAME lint_kernels_test COMMAND Python3::Interpreter ${gpu_tests}/lint_test.py)
 
 # Each target's own compiler and checker accept what the dialect becomes: where `scripts/setup.sh gpu` has been run.
