@@ -98,6 +98,10 @@ struct QueueOptions {
   int threads = 0;                      // of the CPU; 0: one for each physical core
   std::string cpu_variant = {};         // an instruction set; empty: the best
   uint64_t memory_limit = 0;            // bytes of tensors; 0: all of the device
+  // Kernels of a GPU are compared with the CPU at their first use on this machine. One with other bits is not
+  // used again: the CPU computes in its place, or a strict queue gives an error. Before the first run of a
+  // recorded function with new kernels, the function is called once more, op by op.
+  bool verify = true;
   // Of the device that was asked for by name, lines of key=value: docs/internals/devices.md.
   std::string device_options = {};
   // Called when an operation is computed by the CPU for the first time because the device has no kernel for
@@ -114,6 +118,13 @@ struct TransferCounts {
 
 // An open device, its memory for tensors, and the order of its work. Copies are the same queue; it lives as
 // long as a tensor of it. Threads may share it.
+// A kernel of a GPU with the formats of its operands, which was compared with the CPU.
+struct VerifiedKernel {
+  std::string name;     // "vulkan.gpu.map.f32.12 f32 to f32"
+  bool right;           // it gave the CPU's bits
+  bool before = false;  // at an earlier start, with this driver and build
+};
+
 class Queue {
  public:
   std::string location() const;  // "cpu:0"
@@ -137,6 +148,8 @@ class Queue {
   // Operations that the CPU computed in the device's place, each once, such as "encode of f32 to q4_k". A
   // strict queue refuses them.
   std::vector<Fallback> fallbacks() const;
+  // QueueOptions::verify. Empty on the CPU.
+  std::vector<VerifiedKernel> verified() const;
 
   struct State;
 

@@ -12,13 +12,15 @@ _lock = threading.Lock()
 _current = contextvars.ContextVar("gimbal.device", default="cpu")
 
 
-def open_queue(where="auto", *, strict=False, allow_software=False, threads=0, cpu_variant="", memory_limit=0):
+def open_queue(where="auto", *, strict=False, allow_software=False, threads=0, cpu_variant="", memory_limit=0, verify=True):
     """Opens a device of its own: "cpu", "cuda:1", or "auto". memory_limit is in bytes; 0: no limit.
+
+    verify: kernels of a GPU are compared with the CPU at their first use on this machine; verified() lists them.
 
     The CPU computes operations for which the device has no kernel, with a RuntimeWarning; strict=True: an error.
     Raises DeviceError with every reason where there is none.
     """
-    return _gimbal.open_queue(where, strict, allow_software, threads, cpu_variant, memory_limit)
+    return _gimbal.open_queue(where, strict, allow_software, threads, cpu_variant, memory_limit, verify)
 
 
 def queue_of(device=None):
@@ -89,6 +91,12 @@ def receipt(self):
 def fallbacks(self):
     """What the CPU computed because the device has no kernel for it: dicts with what, instead and why."""
     return _gimbal.fallbacks(self)
+
+
+@_method
+def verified(self):
+    """The kernels of a GPU that were compared with the CPU: dicts with name, right, and whether an earlier start did it (before)."""
+    return _gimbal.verified(self)
 
 
 @_method

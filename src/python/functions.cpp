@@ -73,11 +73,11 @@ PyObject* pooled(const Arguments& a) {
   return computed([&] { return (x.*pool)(kernel, stride); });
 }
 
-PyObject* open(const Arguments& a) {  // where, strict, software, threads, variant, limit
+PyObject* open(const Arguments& a) {  // where, strict, software, threads, variant, limit, verify
   const std::string where = a.text(0);
   QueueOptions o;
   o.strict = a.truth(1), o.allow_software_devices = a.truth(2), o.threads = int(a.integer(3));
-  o.cpu_variant = a.text(4), o.memory_limit = uint64_t(a.integer(5));
+  o.cpu_variant = a.text(4), o.memory_limit = uint64_t(a.integer(5)), o.verify = a.truth(6);
   o.on_fallback = [](const Fallback& f) {
     const Locked locked;
     if (PyErr_WarnFormat(PyExc_RuntimeWarning, 2, "%s is computed by %s: %s", f.what.c_str(),
@@ -212,6 +212,16 @@ PyObject* fallbacks(const Arguments& a) {
   return all.release();
 }
 
+PyObject* verified(const Arguments& a) {
+  Ref all(PyList_New(0));
+  for (const VerifiedKernel& k : a.queue(0).verified()) {
+    Ref one(Py_BuildValue("{sNsNsN}", "name", text_object(k.name), "right", PyBool_FromLong(k.right),
+                          "before", PyBool_FromLong(k.before)));
+    if (!all || !one || PyList_Append(all.get(), one.get()) < 0) return nullptr;
+  }
+  return all.release();
+}
+
 }  // namespace
 
 PyMethodDef kFunctions[] = {
@@ -219,6 +229,7 @@ PyMethodDef kFunctions[] = {
     FUNCTION_OF("from_buffer", from_buffer),
     FUNCTION_OF("receipt", receipt),
     FUNCTION_OF("fallbacks", fallbacks),
+    FUNCTION_OF("verified", verified),
     FUNCTION_OF("load", load_file),
     FUNCTION_OF("save", save_file),
     LAMBDA_OF("name_of", return PyUnicode_FromString(name_of(a.dtype(0)));),

@@ -222,6 +222,21 @@ gimbal::Result<Tensor> compute(const std::shared_ptr<Queue::State>& queue, std::
   return out ? *out : in[0];
 }
 
+// The name of the kernel that would compute this; its signature is known then.
+gimbal::Result<std::string> prepared(Queue::State& q, std::string_view key, gimbal::OpKind kind,
+                                     const gimbal::OpParams& params, std::span<const Tensor> in,
+                                     gimbal::DType type, const Dims* dims) {
+  const std::lock_guard lock(q.mutex);
+  auto s = add_signature(q, key, kind, params, in, type, dims);
+  if (!s) return s.error();
+  const std::string use = first_use_of(q.device(), (*s)->program, (*s)->program.ops[0]);
+  const auto wrong = wrong_use(q, use);
+  if (!wrong) return use;
+  q.known.erase(q.known.find(key));
+  q.signatures.pop_front();
+  return *wrong;
+}
+
 }  // namespace
 
 Tensor apply(gimbal::OpKind kind, const gimbal::OpParams& params, std::span<const Tensor> in) {
@@ -241,18 +256,25 @@ Tensor apply(gimbal::OpKind kind, const gimbal::OpParams& params, std::span<cons
 
   auto form = result_form(kind, params, in);
   if (!form) return failed(queue, form.error());
-  auto out = compute(queue, key.view(), kind, params, in, form->type, form->writes ? nullptr : &form->dims);
+  const Dims* const dims = form->writes ? nullptr : &form->dims;
+  const auto out = [&]() -> gimbal::Result<Tensor> {
+    if (!compares_first_uses(*queue, kind))
+      return compute(queue, key.view(), kind, params, in, form->type, dims);
+    auto use = prepared(*queue, key.view(), kind, params, in, form->type, dims);
+    if (!use) return use.error();
+    const auto run = [&] { return *repeated(queue, key.view(), in); };
+    return is_new_use(*queue, *use) ? compared(*use, kind, params, in, form->writes, run) : run();
+  }();
   if (out) return *out;
-  if (std::string_view(out.error().reason) == gimbal::kNoKernel) {
-    if (auto dense = dense_inputs(in, form->writes)) return apply(kind, params, *dense);
+  const std::string_view reason = out.error().reason;
+  if (reason == gimbal::kNoKernel || reason == gimbal::reason::kVerificationFailed) {
+    if (reason == gimbal::kNoKernel)
+      if (auto dense = dense_inputs(in, form->writes)) return apply(kind, params, *dense);
     // Custom operations have rows of their own on each queue, and a fallback of their own.
     const bool movable = kind != gimbal::OpKind::Custom && !form->writes;
     if (movable && !queue->strict && !gimbal::is_host(queue->device()))
-      return computed_by_the_cpu(
-          format("{} of {} to {}", gimbal::info(kind).name, gimbal::info(state_of(in[0]).type).name,
-                 gimbal::info(form->type).name),
-          to_public(out.error()), in,
-          [&](std::span<const Tensor> there) { return apply(kind, params, there); });
+      return computed_by_the_cpu(words_of(kind, state_of(in[0]).type, form->type), to_public(out.error()), in,
+                                 [&](std::span<const Tensor> there) { return apply(kind, params, there); });
   }
   return failed(queue, to_public(out.error()));
 }

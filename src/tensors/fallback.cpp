@@ -28,6 +28,10 @@ Result<Queue> cpu_of(Queue::State& q) {
 
 }  // namespace
 
+std::string words_of(gimbal::OpKind kind, gimbal::DType from, gimbal::DType to) {
+  return format("{} of {} to {}", gimbal::info(kind).name, gimbal::info(from).name, gimbal::info(to).name);
+}
+
 Tensor computed_by_the_cpu(const std::string& what, const Error& why, std::span<const Tensor> in,
                            const std::function<Tensor(std::span<const Tensor>)>& compute) {
   const auto& queue = state_of(in[0]).queue;

@@ -38,6 +38,7 @@ Result<Queue> open_queue(const std::string& where, const QueueOptions& o) {
   auto s = std::make_shared<Queue::State>();
   s->why = opened->reason();
   s->strict = o.strict, s->on_fallback = o.on_fallback;
+  if (o.verify && !gimbal::is_host(*opened->device)) s->first_uses = std::make_unique<FirstUses>();
   s->pool = std::make_shared<gimbal::MemoryPool>(std::move(opened->device), o.memory_limit);
   return TensorAccess::queue(std::move(s));
 }

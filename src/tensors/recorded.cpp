@@ -175,6 +175,11 @@ Result<std::vector<Tensor>> Recorded::run(std::span<const Tensor> in) const {
     if (t.ok() && state_of(t).recording) return Recording::without_values(t);
   auto p = in.empty() ? state_->program({}) : state_->like(in);
   if (!p) return p.error();
+  const auto by_op = [&]() -> Status {
+    if (auto ok = called(state_->function, in); !ok) return ok.error();
+    return Done{};
+  };
+  if (auto wrong = first_uses_of(**p, by_op)) return *wrong;
   return computed(**p, in);
 }
 

@@ -52,6 +52,10 @@ struct RecordedProgram {
   ~RecordedProgram();
 };
 
+// Compares the kernels of a program that are new on its device, by `run`: the function, computed op by op.
+// The error of a kernel that is wrong; nullopt: there is none.
+std::optional<Error> first_uses_of(const RecordedProgram&, const std::function<Status()>& run);
+
 class Recording : public std::enable_shared_from_this<Recording> {
  public:
   explicit Recording(std::shared_ptr<Queue::State> queue) : queue_(std::move(queue)) {}

@@ -7,13 +7,17 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "base/format.h"
+#include "base/json.h"
 #include "device/location.h"
+#include "device/reason.h"
 #include "device/values.h"
 #include "discovery/registry.h"
 #include "engine/backend_places.h"
+#include "engine/machine_cache.h"
 #include "files/npy.h"
 #include "files/safetensors.h"
 #include "ops/maps.h"
@@ -57,6 +61,15 @@ struct SignatureHash {
 
 struct HostKernel;  // custom_op.cpp
 
+// Kernels that were compared with the CPU, by first_use_of().
+struct FirstUses {
+  std::mutex mutex;   // of all that follows
+  bool read = false;  // what earlier starts kept
+  std::set<std::string> before, right;
+  std::map<std::string, gimbal::Error> wrong;
+  std::optional<Queue> cpu;
+};
+
 struct Queue::State {
   std::shared_ptr<gimbal::MemoryPool> pool;
   std::string why;
@@ -82,6 +95,7 @@ struct Queue::State {
   std::mutex files_mutex;                                       // of the next two
   std::vector<std::weak_ptr<const gimbal::ModelSource>> files;  // whose pages tensors share
   std::optional<gimbal::Error> lost_file;                       // of one that lost pages
+  std::unique_ptr<FirstUses> first_uses;                        // null: kernels are not compared
   std::mutex host_mutex;  // of host_error, which threads of a custom operation set during submit()
   std::optional<gimbal::Error> host_error;
 
@@ -169,9 +183,21 @@ std::optional<Error> cannot_be_written(const Tensor&);
 // kernels take are copied first. Ops that write into their first input return it.
 Tensor apply(gimbal::OpKind, const gimbal::OpParams&, std::span<const Tensor> in);
 
+// The name of a fallback: "encode of f32 to q4_k".
+std::string words_of(gimbal::OpKind, gimbal::DType from, gimbal::DType to);
 // `compute` on the CPU: with copies of the operands, whose result is copied back. Adds to fallbacks().
 Tensor computed_by_the_cpu(const std::string& what, const Error& why, std::span<const Tensor> in,
                            const std::function<Tensor(std::span<const Tensor>)>& compute);
+
+// ---- kernels of GPUs at their first use (first_use.cpp)
+std::string first_use_of(const gimbal::Device&, const gimbal::Program&, const gimbal_op&);
+bool compares_first_uses(const Queue::State&, gimbal::OpKind);
+bool is_new_use(Queue::State&, const std::string& use);
+std::optional<gimbal::Error> wrong_use(Queue::State&, const std::string& use);
+// The result of `run`, which computes the op on the device. With other bits than the CPU's, the kernel is
+// not used again, and the result is the CPU's; on a strict queue, and of ops that write, an error.
+Tensor compared(const std::string& use, gimbal::OpKind, const gimbal::OpParams&, std::span<const Tensor> in,
+                bool writes, const std::function<Tensor()>& run);
 
 // A dim by number, negative ones from the end; nullopt: there is none.
 std::optional<int> dim_of(int rank, int dim);

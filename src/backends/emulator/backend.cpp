@@ -1,5 +1,5 @@
 // The emulator as a backend. Options: bounds=1, racecheck=1, seed=N, subgroup=N, memory=BYTES (runtime.h),
-// max_binding=BYTES, matrix=1 (a device with matrix units).
+// max_binding=BYTES, idle=KERNEL, matrix=1 (a device with matrix units).
 #include <bit>
 
 #include "backends/emulator/runtime.h"
@@ -24,6 +24,7 @@ struct Api {
       return {gpu::Failure::Invalid,
               format("subgroup={}: a sub-group has 4, 8, 16, 32 or 64 lanes; 1: there are none", o.subgroup)};
     if (auto f = options.take_number("memory", &o.memory)) return f;
+    o.idle = options.take("idle").value_or("");
     bool matrix = false;
     if (auto f = options.take_flag("matrix", &matrix)) return f;
     *out = {emulator::open(o), gpu::emulator_modules()};

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "gpu/runtime.h"
 
@@ -15,6 +16,7 @@ struct Options {
   uint64_t seed = 0;         // not 0: seed of a random order of lanes and groups
   uint64_t subgroup = 1;     // lanes per sub-group: 4, 8, 16, 32 or 64; 1: no sub-groups
   uint64_t memory = 0;       // allocatable bytes; 0: the machine's memory
+  std::string idle = {};     // a kernel that computes nothing, for tests of verification
   uint64_t max_binding = 0;  // Facts::max_binding_bytes; 0: 128 MiB, the smallest of any GPU
 };
 
