@@ -118,7 +118,7 @@ std::string page(const Device& d) {
          "rules.\n\n"
          "Every kernel has a form for each instruction set of the CPU, with the same bits. The column GPU is "
          "for all GPU\n"
-         "backends and the emulator. Other operations give an error there, with the reason.\n\n"
+         "backends and the emulator. The CPU computes the others, or a strict queue gives an error.\n\n"
          "Formats: floats are f16, bf16, f32 and f64; integers u8, i16, i32, u32 and i64; all numbers are "
          "these with bool, and with i8, u16, u64\n"
          "and f8, which are stored only; blocks are the quantized formats of weights but i2_s.\n\n"
