@@ -116,8 +116,6 @@ struct TransferCounts {
   uint64_t uploads = 0, downloads = 0, operations = 0;
 };
 
-// An open device, its memory for tensors, and the order of its work. Copies are the same queue; it lives as
-// long as a tensor of it. Threads may share it.
 // A kernel of a GPU with the formats of its operands, which was compared with the CPU.
 struct VerifiedKernel {
   std::string name;     // "vulkan.gpu.map.f32.12 f32 to f32"
@@ -125,6 +123,8 @@ struct VerifiedKernel {
   bool before = false;  // at an earlier start, with this driver and build
 };
 
+// An open device, its memory for tensors, and the order of its work. Copies are the same queue; it lives as
+// long as a tensor of it. Threads may share it.
 class Queue {
  public:
   std::string location() const;  // "cpu:0"

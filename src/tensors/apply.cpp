@@ -152,7 +152,7 @@ gimbal::Status submit_known(Queue::State& q, Signature& s, std::span<const Tenso
   for (const Tensor& t : in) slots[n++] = state_of(t).block->buffer().handle();
   if (out) slots[n++] = state_of(*out).block->buffer().handle();
   if (auto ok = q.submit(s.executable, slots, n); !ok) return ok;
-  q.counts.operations++;
+  q.count(&TransferCounts::operations);
   ++*s.runs;
   return gimbal::Done{};
 }

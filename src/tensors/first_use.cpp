@@ -12,26 +12,12 @@ using gimbal::OpKind;
 
 constexpr const char* kSubject = "verified-tensors";  // of the file in the cache folder
 
-// Operations inside a comparison are not compared themselves.
+// Operations inside a comparison are not compared themselves, and their transfers are not the program's.
 thread_local bool compares = false;
 
-// The transfers of a comparison are not those of the program.
-class Comparing {
- public:
-  explicit Comparing(Queue::State& q) : q_(q) {
-    compares = true;
-    const std::lock_guard lock(q_.mutex);
-    before_ = q_.counts;
-  }
-  ~Comparing() {
-    compares = false;
-    const std::lock_guard lock(q_.mutex);
-    q_.counts = before_;
-  }
-
- private:
-  Queue::State& q_;
-  TransferCounts before_;
+struct Comparing {
+  Comparing() { compares = true; }
+  ~Comparing() { compares = false; }
 };
 
 gimbal::DType type_of(const gimbal::Program& p, uint16_t value) {
@@ -92,6 +78,10 @@ void keep_wrong(Queue::State& q, const std::string& use, const gimbal::Error& wh
 
 }  // namespace
 
+void Queue::State::count(uint64_t TransferCounts::*what, uint64_t n) {
+  if (!compares) counts.*what += n;
+}
+
 // A row of the device for one choice of formats; of maps and reductions, also their function.
 std::string first_use_of(const gimbal::Device& d, const gimbal::Program& p, const gimbal_op& op) {
   std::string name = d.kernel(op.kernel).name;
@@ -144,7 +134,7 @@ Tensor compared(const std::string& use, OpKind kind, const gimbal::OpParams& par
   std::vector<Tensor> there;
   std::optional<Tensor> want;
   {
-    const Comparing now(*queue);
+    const Comparing now;
     for (const Tensor& t : in) there.push_back(t.to(*cpu));
     want = apply(kind, params, there);
   }
@@ -152,7 +142,7 @@ Tensor compared(const std::string& use, OpKind kind, const gimbal::OpParams& par
   if (!want->ok() || !got.ok()) return got;  // what the CPU refuses is no example
   size_t wrong = 0;
   {
-    const Comparing now(*queue);
+    const Comparing now;
     auto ours = got.bytes(), right = want->bytes();
     if (!ours) return refuse(in[0], ours.error());
     if (!right) return refuse(in[0], right.error());

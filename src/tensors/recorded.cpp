@@ -30,7 +30,7 @@ std::optional<Error> judged(const RecordedProgram& p,
     std::vector<int64_t> v(size_t(c.numbers));
     if (auto ok = q.device().read(own[c.bound]->buffer(), 0, v.data(), v.size() * sizeof(int64_t)); !ok)
       return to_public(ok.error());
-    q.counts.downloads++;
+    q.count(&TransferCounts::downloads);
     if (auto e = c.judge(v)) return e;
   }
   return std::nullopt;
@@ -61,7 +61,7 @@ Result<std::vector<Tensor>> computed(const RecordedProgram& p, std::span<const T
   }
   if (p.executable)
     if (auto ok = q.submit(p.executable, slots.data(), slots.size()); !ok) return to_public(ok.error());
-  q.counts.operations += p.program.ops.size();
+  q.count(&TransferCounts::operations, p.program.ops.size());
   for (uint64_t* runs : p.runs) ++*runs;
   if (auto e = judged(p, blocks)) return *e;
   std::vector<Tensor> results;

@@ -100,6 +100,8 @@ struct Queue::State {
   std::optional<gimbal::Error> host_error;
 
   gimbal::Device& device() const { return pool->device(); }
+  // Adds to `counts`, but for the transfers of comparisons (first_use.cpp). The queue is locked.
+  void count(uint64_t TransferCounts::*what, uint64_t n = 1);
   // Computes. The queue is locked. Errors: those of the device, and of the functions of custom operations.
   gimbal::Status submit(gimbal::Executable&, gimbal_buffer* const* slots, size_t n);
   // Checks the files whose pages tensors share. Errors: Malformed once one lost pages, from then on.

@@ -104,7 +104,7 @@ Tensor Tensor::from_bytes(std::span<const std::byte> bytes, const Dims& dims, DT
   const std::lock_guard lock(queue->mutex);
   if (auto ok = queue->device().write(s.block->buffer(), 0, bytes.data(), bytes.size()); !ok)
     return failed(queue, to_public(ok.error()));
-  queue->counts.uploads++;
+  queue->count(&TransferCounts::uploads);
   return t;
 }
 
@@ -182,7 +182,7 @@ Result<std::vector<std::byte>> Tensor::bytes() const {
   if (auto ok = s.queue->device().read(s.block->buffer(), offset, out.data(), out.size()); !ok)
     return to_public(ok.error());
   if (auto ok = s.queue->files_whole(); !ok) return to_public(ok.error());
-  s.queue->counts.downloads++;
+  s.queue->count(&TransferCounts::downloads);
   return out;
 }
 

@@ -30,6 +30,7 @@ for backend in sys.argv[1:]:
     queue = gb.open_queue(backend, strict=True, allow_software=True)
     assert queue.location == f"{backend}:0", queue
     assert numbers(queue) == cpu, backend
+    assert queue.verified() and all(k["right"] for k in queue.verified()), queue.verified()
     soft = gb.open_queue(backend, allow_software=True)
     x = gb.tensor([[0.1 * i for i in range(256)]])
     with warnings.catch_warnings(record=True) as warned:
