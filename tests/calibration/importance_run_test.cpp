@@ -127,6 +127,37 @@ TEST(ImportanceRuns, AreWithinRoundingOfTheDoublePrecisionRun) {
   if (whole_collection()) expect_like_reference(golden_dir() + "/arch/phi3.gguf", 1e-5);
 }
 
+// The files of llama.cpp's program for this text, by the commands in docs/quantize.md.
+TEST(ImportanceRuns, AreThoseOfLlamaImatrix) {
+  for (const char* model :
+       {"stories/stories260K-f32", "more/arch/glm4moe", "more/arch/deepseek2", "more/arch/llama4"}) {
+    SCOPED_TRACE(model);
+    const std::string name = std::string(model).substr(std::string(model).rfind('/') + 1);
+    const auto peer = ImportanceSums::open(GIMBAL_SOURCE_DIR "/tests/data/peer/imatrix/" + name + ".gguf");
+    ASSERT_TRUE(peer) << peer.error().message;
+    EXPECT_EQ(peer->windows, 4u);
+    EXPECT_EQ(peer->window, uint32_t(kTokens));
+    EXPECT_GT(peer->tensors().size(), 25u);
+    const Computed ours = computed_by(golden_dir() + "/" + model + ".gguf", "threads=2", 64, 4, DType::F32);
+    for (const auto& [tensor, sums] : peer->tensors()) {
+      SCOPED_TRACE(tensor);
+      const auto found = ours.sums.tensors().find(tensor);
+      ASSERT_NE(found, ours.sums.tensors().end());
+      const InputSums& own = found->second;
+      // It counts the matrices of attention heads as one.
+      const size_t heads = own.rows.size() / sums.rows.size();
+      for (size_t i = 0; i < own.rows.size(); i++) EXPECT_EQ(own.rows[i], sums.rows[i / heads]);
+      ASSERT_EQ(own.squares.size(), sums.squares.size());
+      double size = 0, difference = 0;
+      for (size_t i = 0; i < sums.squares.size(); i++) {
+        size += sums.squares[i] * sums.squares[i];
+        difference += (own.squares[i] - sums.squares[i]) * (own.squares[i] - sums.squares[i]);
+      }
+      EXPECT_LT(std::sqrt(difference / size), 1e-5);
+    }
+  }
+}
+
 TEST(ImportanceRuns, CountEachExpertAndHeadAlone) {
   std::vector<std::string> models = {"more/arch/glm4moe", "more/arch/lfm2moe", "more/arch/llama4",
                                      "more/arch/deepseek2"};
