@@ -89,7 +89,7 @@ def receipt(self):
 
 @_method
 def fallbacks(self):
-    """What the CPU computed because the device has no kernel for it: dicts with what, instead and why."""
+    """Operations that ran on the CPU for lack of a kernel on the device: dicts with what, instead and why."""
     return _gimbal.fallbacks(self)
 
 

@@ -15,18 +15,17 @@ void note(Queue::State& q, Fallback f) {
   if (q.on_fallback) q.on_fallback(f);
 }
 
-// The queue of the CPU that computes for this one; opened at its first use.
-Result<Queue> cpu_of(Queue::State& q) {
-  const std::lock_guard lock(q.cpu_mutex);
-  if (!q.cpu) {
-    auto cpu = open_queue("cpu");
-    if (!cpu) return cpu.error();
-    q.cpu = std::move(*cpu);
-  }
-  return *q.cpu;
-}
-
 }  // namespace
+
+Result<Queue> opened_cpu(std::mutex& mutex, std::optional<Queue>& cpu) {
+  const std::lock_guard lock(mutex);
+  if (!cpu) {
+    auto opened = open_queue("cpu");
+    if (!opened) return opened.error();
+    cpu = std::move(*opened);
+  }
+  return *cpu;
+}
 
 std::string words_of(gimbal::OpKind kind, gimbal::DType from, gimbal::DType to) {
   return format("{} of {} to {}", gimbal::info(kind).name, gimbal::info(from).name, gimbal::info(to).name);
@@ -35,7 +34,7 @@ std::string words_of(gimbal::OpKind kind, gimbal::DType from, gimbal::DType to) 
 Tensor computed_by_the_cpu(const std::string& what, const Error& why, std::span<const Tensor> in,
                            const std::function<Tensor(std::span<const Tensor>)>& compute) {
   const auto& queue = state_of(in[0]).queue;
-  auto cpu = cpu_of(*queue);
+  auto cpu = opened_cpu(queue->cpu_mutex, queue->cpu);
   if (!cpu) return refuse(in[0], cpu.error());
   std::vector<Tensor> there;
   for (const Tensor& t : in) there.push_back(t.to(*cpu));

@@ -6,8 +6,8 @@
 namespace gimbal::v1 {
 namespace {
 
-// A file whose pages tensors share. At its end, when no tensor of it is left, the queue keeps what was wrong
-// with it: results may have been computed from it.
+// A file whose pages tensors share. The destructor runs after the last of these tensors. It keeps a read
+// error in the queue, since results may have been computed from zero pages.
 struct SharedFile {
   gimbal::ModelSource file;
   std::weak_ptr<Queue::State> queue;

@@ -1,5 +1,5 @@
 // Kernels of GPUs are compared with the CPU at their first use: operands are copied there, and the result
-// must have the same bits. What was right is kept for the next start of this machine.
+// must have the same bits. The names of right kernels are kept in the user's cache folder.
 #include <algorithm>
 #include <cstring>
 
@@ -44,16 +44,6 @@ size_t different(const std::vector<std::byte>& a, const std::vector<std::byte>& 
   for (size_t at = 0; at < a.size(); at += width)
     n += std::memcmp(&a[at], &b[at], width) != 0 && !(width <= 8 && is_nan(&a[at]) && is_nan(&b[at]));
   return n;
-}
-
-Result<Queue> judge(FirstUses& all) {
-  const std::lock_guard lock(all.mutex);
-  if (!all.cpu) {
-    auto cpu = open_queue("cpu");
-    if (!cpu) return cpu.error();
-    all.cpu = std::move(*cpu);
-  }
-  return *all.cpu;
 }
 
 void keep_right(Queue::State& q, const std::string& use) {
@@ -129,7 +119,7 @@ std::vector<VerifiedKernel> Queue::verified() const {
 Tensor compared(const std::string& use, OpKind kind, const gimbal::OpParams& params,
                 std::span<const Tensor> in, bool writes, const std::function<Tensor()>& run) {
   const auto& queue = state_of(in[0]).queue;
-  auto cpu = judge(*queue->first_uses);
+  auto cpu = opened_cpu(queue->first_uses->mutex, queue->first_uses->cpu);
   if (!cpu) return refuse(in[0], cpu.error());
   std::vector<Tensor> there;
   std::optional<Tensor> want;
@@ -139,7 +129,7 @@ Tensor compared(const std::string& use, OpKind kind, const gimbal::OpParams& par
     want = apply(kind, params, there);
   }
   Tensor got = run();
-  if (!want->ok() || !got.ok()) return got;  // what the CPU refuses is no example
+  if (!want->ok() || !got.ok()) return got;  // an error on either side: nothing to compare
   size_t wrong = 0;
   {
     const Comparing now;

@@ -185,6 +185,8 @@ std::optional<Error> cannot_be_written(const Tensor&);
 // kernels take are copied first. Ops that write into their first input return it.
 Tensor apply(gimbal::OpKind, const gimbal::OpParams&, std::span<const Tensor> in);
 
+// A queue on the CPU, opened at the first call and kept in `cpu`.
+Result<Queue> opened_cpu(std::mutex&, std::optional<Queue>& cpu);
 // The name of a fallback: "encode of f32 to q4_k".
 std::string words_of(gimbal::OpKind, gimbal::DType from, gimbal::DType to);
 // `compute` on the CPU: with copies of the operands, whose result is copied back. Adds to fallbacks().

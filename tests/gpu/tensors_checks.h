@@ -245,8 +245,8 @@ inline void check_counts(const std::string& where) {
   EXPECT_EQ(runs, 4u);
 }
 
-// What a device lacks is an error with its reason on a strict queue, also in a recorded function of any
-// queue.
+// An operation without a kernel on the device is an error on a strict queue, and in recorded functions of
+// every queue.
 inline void check_what_is_missing(const std::string& where) {
   const Queue q = queue_on(where);
   const Tensor x = Tensor::from<float>(std::vector<float>(256, 1), {1, 256}, q);

@@ -6,7 +6,7 @@
 #include "gpu/tensors/launch.h"
 #include "gpu/tensors/launches.h"
 #include "ops/op.h"
-#include "tensor/encode/factors.h"
+#include "tensor/encode/fits.h"
 #include "tensor/encode/levels.h"
 
 namespace gimbal::gpu {

@@ -4,7 +4,6 @@
 
 #include "tensor/block_encode.h"
 #include "tensor/encode/blocks.h"
-#include "tensor/encode/factors.h"
 #include "tensor/encode/levels.h"
 #include "tensor/encode/superblock.h"
 
