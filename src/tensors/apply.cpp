@@ -190,13 +190,14 @@ gimbal::Result<Signature*> add_signature(Queue::State& q, std::string_view key, 
   return &q.signatures.front().second;
 }
 
-// The result of an op that ran before with operands like these; nullopt: it has not.
+// The result of an op that ran before with operands like these; nullopt: it has not, or only `trusted` ones
+// count and a thread still compares its kernel.
 std::optional<Tensor> repeated(const std::shared_ptr<Queue::State>& queue, std::string_view key,
-                               std::span<const Tensor> in) {
+                               std::span<const Tensor> in, bool trusted) {
   Queue::State& q = *queue;
   const std::lock_guard lock(q.mutex);
   const auto it = q.known.find(key);
-  if (it == q.known.end()) return std::nullopt;
+  if (it == q.known.end() || (trusted && !it->second->second.trusted)) return std::nullopt;
   q.signatures.splice(q.signatures.begin(), q.signatures, it->second);
   Signature& s = it->second->second;
   std::optional<Tensor> out;
@@ -234,7 +235,9 @@ gimbal::Result<std::string> prepared(Queue::State& q, std::string_view key, gimb
   const std::lock_guard lock(q.mutex);
   auto s = add_signature(q, key, kind, params, in, type, dims);
   if (!s) return s.error();
-  return first_use_of(q.device(), (*s)->program, (*s)->program.ops[0]);
+  std::string use = first_use_of(q.device(), (*s)->program, (*s)->program.ops[0]);
+  (*s)->trusted = !is_new_use(q, use);
+  return use;
 }
 
 }  // namespace
@@ -252,20 +255,19 @@ Tensor apply(gimbal::OpKind kind, const gimbal::OpParams& params, std::span<cons
   for (const Tensor& t : in)
     if (state_of(t).recording) return refuse(t, Recording::without_values(t));
   const SignatureKey key(kind, params, in);
-  if (auto known = repeated(queue, key.view(), in)) return *known;
+  const bool compares = compares_first_uses(*queue, kind);
+  if (auto known = repeated(queue, key.view(), in, compares)) return *known;
 
   auto form = result_form(kind, params, in);
   if (!form) return failed(queue, form.error());
   const Dims* const dims = form->writes ? nullptr : &form->dims;
   const auto out = [&]() -> gimbal::Result<Tensor> {
-    if (!compares_first_uses(*queue, kind))
-      return compute(queue, key.view(), kind, params, in, form->type, dims);
+    if (!compares) return compute(queue, key.view(), kind, params, in, form->type, dims);
     auto use = prepared(*queue, key.view(), kind, params, in, form->type, dims);
     if (!use) return use.error();
-    const auto run = [&]() -> Tensor {
-      if (auto known = repeated(queue, key.view(), in)) return *known;
-      auto again = compute(queue, key.view(), kind, params, in, form->type, dims);  // a thread dropped it
-      return again ? *again : failed(queue, to_public(again.error()));
+    const auto run = [&]() -> gimbal::Result<Tensor> {
+      if (auto known = repeated(queue, key.view(), in, false)) return *known;
+      return compute(queue, key.view(), kind, params, in, form->type, dims);  // a thread dropped it
     };
     return is_new_use(*queue, *use) ? compared(*use, kind, params, in, form->writes, run) : run();
   }();

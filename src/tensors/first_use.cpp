@@ -116,8 +116,9 @@ std::vector<VerifiedKernel> Queue::verified() const {
   return list;
 }
 
-Tensor compared(const std::string& use, OpKind kind, const gimbal::OpParams& params,
-                std::span<const Tensor> in, bool writes, const std::function<Tensor()>& run) {
+gimbal::Result<Tensor> compared(const std::string& use, OpKind kind, const gimbal::OpParams& params,
+                                std::span<const Tensor> in, bool writes,
+                                const std::function<gimbal::Result<Tensor>()>& run) {
   const auto& queue = state_of(in[0]).queue;
   auto cpu = opened_cpu(queue->first_uses->mutex, queue->first_uses->cpu);
   if (!cpu) return refuse(in[0], cpu.error());
@@ -128,8 +129,9 @@ Tensor compared(const std::string& use, OpKind kind, const gimbal::OpParams& par
     for (const Tensor& t : in) there.push_back(t.to(*cpu));
     want = apply(kind, params, there);
   }
-  Tensor got = run();
-  if (!want->ok() || !got.ok()) return got;  // an error on either side: nothing to compare
+  gimbal::Result<Tensor> ran = run();
+  if (!ran || !ran->ok() || !want->ok()) return ran;  // an error on either side: nothing to compare
+  const Tensor& got = *ran;
   size_t wrong = 0;
   {
     const Comparing now;
@@ -138,7 +140,7 @@ Tensor compared(const std::string& use, OpKind kind, const gimbal::OpParams& par
     if (!right) return refuse(in[0], right.error());
     wrong = different(*ours, *right, state_of(got).type);
   }
-  if (!wrong) return keep_right(*queue, use), got;
+  if (!wrong) return keep_right(*queue, use), ran;
   const gimbal::Error why{gimbal::Code::Failed,
                           format("kernel {} of {}: at its first use, {} of {} numbers differ from the CPU's",
                                  use, queue->device().id(), wrong, got.count()),

@@ -51,6 +51,7 @@ struct Signature {
   gimbal::Layout layout;
   uint64_t bytes = 0;
   uint64_t* runs = nullptr;  // of its kernel, in Queue::State::runs
+  bool trusted = false;      // its kernel was right at its first use, or is not compared
 };
 
 // A look-up by a key on the stack.
@@ -187,7 +188,7 @@ Tensor apply(gimbal::OpKind, const gimbal::OpParams&, std::span<const Tensor> in
 
 // A queue on the CPU, opened at the first call and kept in `cpu`.
 Result<Queue> opened_cpu(std::mutex&, std::optional<Queue>& cpu);
-// The name of a fallback: "encode of f32 to q4_k".
+// The name of a fallback: "encode of f32 to iq3_s".
 std::string words_of(gimbal::OpKind, gimbal::DType from, gimbal::DType to);
 // `compute` on the CPU: with copies of the operands, whose result is copied back. Adds to fallbacks().
 Tensor computed_by_the_cpu(const std::string& what, const Error& why, std::span<const Tensor> in,
@@ -200,8 +201,9 @@ bool is_new_use(Queue::State&, const std::string& use);
 std::optional<gimbal::Error> wrong_use(Queue::State&, const std::string& use);
 // The result of `run`, which computes the op on the device. With other bits than the CPU's, the kernel is
 // not used again, and the result is the CPU's; on a strict queue, and of ops that write, an error.
-Tensor compared(const std::string& use, gimbal::OpKind, const gimbal::OpParams&, std::span<const Tensor> in,
-                bool writes, const std::function<Tensor()>& run);
+gimbal::Result<Tensor> compared(const std::string& use, gimbal::OpKind, const gimbal::OpParams&,
+                                std::span<const Tensor> in, bool writes,
+                                const std::function<gimbal::Result<Tensor>()>& run);
 
 // A dim by number, negative ones from the end; nullopt: there is none.
 std::optional<int> dim_of(int rank, int dim);

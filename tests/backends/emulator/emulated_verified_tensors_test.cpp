@@ -2,8 +2,10 @@
 // when they are wrong.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 #include <gimbal/recorded.h>
 #include <gimbal/tensor.h>
@@ -85,6 +87,31 @@ TEST_F(FirstUse, AWrongKernelIsNotUsedAgain) {
   const Queue later = open(TESTED_BACKEND, o);
   (void)x->to(later).map("exp").bytes();
   EXPECT_EQ(count(later, kExp, false), 1) << "a wrong kernel is compared anew: its driver may be another";
+}
+
+// A kernel that one thread still compares is used by no other.
+TEST_F(FirstUse, ThreadsDoNotUseWhatIsNotComparedYet) {
+  QueueOptions o;
+  o.device_options = "idle=map_2";
+  const Tensor many = Generator(3, open("cpu")).normal({200, 100});
+  const auto want = *many.map("exp").bytes();
+  for (int round = 0; round < 10; round++) {
+    const Queue q = open(TESTED_BACKEND, o);
+    const Tensor there = many.to(q);
+    std::atomic<int> wrong = 0;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; i++)
+      threads.emplace_back([&] {
+        for (int call = 0; call < 20; call++) {
+          const auto got = there.map("exp").bytes();
+          EXPECT_TRUE(got) << got.error().message;
+          wrong += !got || *got != want;
+        }
+      });
+    for (std::thread& t : threads) t.join();
+    EXPECT_EQ(wrong, 0) << "round " << round;
+    EXPECT_EQ(count(q, kExp, false), 1);
+  }
 }
 
 TEST_F(FirstUse, AStrictQueueRefusesAWrongKernel) {
