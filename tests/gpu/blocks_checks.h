@@ -112,7 +112,8 @@ inline void check_encoded_bits(const std::string& where) {
     bool searched;  // so that ggml's bytes are others
   } formats[] = {{"Q8_0", 32, false},   {"Q4_0", 32, false},  {"Q4_1", 32, false},  {"Q5_0", 32, false},
                  {"Q5_1", 32, false},   {"MXFP4", 32, false}, {"NVFP4", 64, false}, {"TQ1_0", 256, false},
-                 {"TQ2_0", 256, false}, {"Q1_0", 128, false}, {"Q2_0", 64, false},  {"Q3_K", 256, true},
+                 {"TQ2_0", 256, false}, {"Q1_0", 128, false}, {"Q2_0", 64, false},  {"IQ4_NL", 32, true},
+                 {"Q2_K", 256, true},   {"Q3_K", 256, true},  {"Q4_K", 256, true},  {"Q5_K", 256, true},
                  {"Q6_K", 256, true},   {"IQ4_XS", 256, true}};
   for (const auto& f : formats) {
     SCOPED_TRACE(f.name);
@@ -133,10 +134,10 @@ inline void check_encoded_bits(const std::string& where) {
         none);
     EXPECT_EQ(different_blocks(there.to(DType::F16).to(*type), all.to(DType::F16).to(*type), 36), none);
   }
-  const Tensor refused = Tensor::zeros({2, 256}, DType::F32, q).to(DType::Q4_K);
+  const Tensor refused = Tensor::zeros({2, 256}, DType::F32, q).to(DType::IQ3_S);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().reason, "no-kernel");
-  EXPECT_NE(refused.error().message.find("q4_k"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("iq3_s"), std::string::npos) << refused.error().message;
   EXPECT_NE(refused.error().remedy.find("on the CPU"), std::string::npos) << refused.error().remedy;
 }
 

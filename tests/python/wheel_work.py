@@ -35,10 +35,10 @@ for backend in sys.argv[1:]:
     x = gb.tensor([[0.1 * i for i in range(256)]])
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        blocks = [x.to(soft).to(gb.q4_k) for _ in range(2)]
-    assert blocks[1].to("cpu").to(gb.f32).tolist() == x.to(gb.q4_k).to(gb.f32).tolist(), backend
-    assert [f"{w.category.__name__} {w.message}".split(":")[0] for w in warned] == ["RuntimeWarning encode of f32 to q4_k is computed by cpu"], warned
-    assert [f["what"] for f in soft.fallbacks()] == ["encode of f32 to q4_k"], soft.fallbacks()
+        blocks = [x.to(soft).to(gb.iq3_s) for _ in range(2)]
+    assert blocks[1].to("cpu").to(gb.f32).tolist() == x.to(gb.iq3_s).to(gb.f32).tolist(), backend
+    assert [f"{w.category.__name__} {w.message}".split(":")[0] for w in warned] == ["RuntimeWarning encode of f32 to iq3_s is computed by cpu"], warned
+    assert [f["what"] for f in soft.fallbacks()] == ["encode of f32 to iq3_s"], soft.fallbacks()
     assert text(backend=backend, strict=True, allow_software_devices=True) == story, backend
     print(f"{backend}: {queue!r} has the CPU's bits")
 print(f"the story: {story!r}")

@@ -93,6 +93,40 @@ void encode_scaled(OpPlan& o, DType t, const Operand& x, int64_t blocks) {
   l.launch(lanes_for(t, blocks));
 }
 
+struct OffsetFormat {
+  int64_t top, most, rounds;
+  std::span<const float> covers, shifts;
+};
+OffsetFormat offset_format(DType t) {
+  if (t == DType::Q2_K) return {3, 15, 2, encoding::kCovers2, encoding::kShifts2};
+  if (t == DType::Q4_K) return {15, 63, 1, encoding::kCovers4, encoding::kShifts4};
+  return {31, 63, 1, encoding::kCovers5, encoding::kShifts5};
+}
+
+void encode_offsets(OpPlan& o, DType t, const Operand& x, int64_t blocks) {
+  const OffsetFormat f = offset_format(t);
+  TensorLaunch l(o, "encode_offsets");
+  l.read(0, x).write(bytes_of(o.out()));
+  for (uint32_t n : block_format(t).number) l.number(n);
+  l.numbers({f.top, f.most, blocks, f.rounds, encoding::unit_rounds(int(f.most)), int64_t(f.covers.size()),
+             int64_t(f.shifts.size())});
+  for (float v : f.covers) l.number(v);
+  for (float v : f.shifts) l.number(v);
+  l.launch(uint64_t(blocks));
+}
+
+void encode_uneven(OpPlan& o, DType t, const Operand& x, int64_t blocks) {
+  const BlockFormat f = block_format(t);
+  TensorLaunch l(o, "encode_uneven");
+  l.read(0, x).write(bytes_of(o.out())).read(1, constants(o, f.table));
+  for (uint32_t n : f.number) l.number(n);
+  l.numbers({blocks_of_lane(t), blocks});
+  for (float v : {encoding::NonLinear::first, encoding::NonLinear::last}) l.number(v);
+  l.number(uint32_t(std::size(encoding::kFactorsNonLinear)));
+  for (float v : encoding::kFactorsNonLinear) l.number(v);
+  l.launch(lanes_for(t, blocks));
+}
+
 }  // namespace
 
 void plan_encode(OpPlan& o) {
@@ -101,6 +135,8 @@ void plan_encode(OpPlan& o) {
   const int64_t blocks = x.count() / info(t).block;
   if (has(kEncodedFew, t)) encode_few(o, t, x, blocks);
   else if (has(kEncodedScaled, t)) encode_scaled(o, t, x, blocks);
+  else if (has(kEncodedOffsets, t)) encode_offsets(o, t, x, blocks);
+  else if (t == DType::IQ4_NL) encode_uneven(o, t, x, blocks);
   else encode(o, t, x, blocks);
 }
 

@@ -12,11 +12,22 @@ namespace gimbal::encoding {
 // Gains that differ by rounding are ties, so values that a block can hold exactly stay exact.
 inline constexpr float kClearly = 1.000001f;
 
-// Which inverse scales the encoders of K formats and IQ4_XS try for a group: multiples of the one that covers
-// the group exactly. Above 1, the extreme value is clipped.
+// Which inverse scales the encoders of K formats, IQ4_XS and IQ4_NL try for a group: multiples of the one
+// that covers the group exactly. Above 1, the extreme value is clipped.
 inline constexpr float kFactors6[] = {1.0f, 0.925f, 0.955f, 0.975f, 0.985f, 0.995f, 1.008f, 1.02f};
 inline constexpr float kFactors3[] = {1.0f, 0.7f, 0.8f, 0.87f, 0.94f, 1.07f, 1.15f, 1.24f, 1.35f, 1.5f};
 inline constexpr float kFactorsNonLinear[] = {1.0f, 0.83f, 0.89f, 0.93f, 0.965f, 1.03f, 1.07f, 1.14f};
+
+// The same with an offset: the steps between the lowest and the highest value that are tried, and where the
+// lowest code may lie, as shares of that range.
+inline constexpr float kCovers2[] = {3.0f, 2.5f, 3.4f, 3.9f, 4.5f};
+inline constexpr float kShifts2[] = {0.0f, 0.09f, 0.18f, 0.27f};
+inline constexpr float kCovers4[] = {15.0f, 13.8f, 14.4f, 15.5f, 16.0f, 16.6f};
+inline constexpr float kShifts4[] = {0.0f, 0.03f, 0.06f};
+inline constexpr float kCovers5[] = {31.0f, 30.0f, 30.5f, 31.6f, 32.3f};
+inline constexpr float kShifts5[] = {0.0f, 0.015f, 0.03f};
+// How often units are refined, by the largest scale.
+constexpr int unit_rounds(int most) { return most < 16 ? 4 : 2; }
 
 // Whole numbers from `least` to `most`.
 template <int least, int most>

@@ -39,13 +39,6 @@ void put_k_scales(uint8_t* at, const uint8_t* scale, const uint8_t* offset) {
   }
 }
 
-constexpr float kCovers2[] = {3.0f, 2.5f, 3.4f, 3.9f, 4.5f};
-constexpr float kShifts2[] = {0.0f, 0.09f, 0.18f, 0.27f};
-constexpr float kCovers4[] = {15.0f, 13.8f, 14.4f, 15.5f, 16.0f, 16.6f};
-constexpr float kShifts4[] = {0.0f, 0.03f, 0.06f};
-constexpr float kCovers5[] = {31.0f, 30.0f, 30.5f, 31.6f, 32.3f};
-constexpr float kShifts5[] = {0.0f, 0.015f, 0.03f};
-
 }  // namespace
 
 void encode_q2_k(const float* x, const float* importance, uint8_t* block) {

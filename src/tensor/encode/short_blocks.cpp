@@ -16,7 +16,6 @@ constexpr float kFactors4[] = {1.0f,  0.80f, 0.84f, 0.88f, 0.91f, 0.94f, 0.96f,
                                0.98f, 1.02f, 1.04f, 1.06f, 1.09f, 1.13f, 1.18f};
 constexpr float kFactors5[] = {1.0f,  0.88f,  0.91f, 0.94f, 0.96f, 0.975f, 0.99f,
                                1.01f, 1.025f, 1.04f, 1.06f, 1.09f, 1.13f};
-constexpr float kFactorsOfIq4[] = {1.0f, 0.83f, 0.89f, 0.93f, 0.965f, 1.03f, 1.07f, 1.14f};
 constexpr float kShiftsOf4[] = {0.0f, 0.03f, 0.06f, 0.1f}, kShiftsOf5[] = {0.0f, 0.015f, 0.03f, 0.05f};
 constexpr float kCoversOf4[] = {15.0f, 13.8f, 14.4f, 15.5f, 16.0f, 17.0f, 18.5f};
 constexpr float kCoversOf5[] = {31.0f, 30.0f, 30.5f, 31.6f, 32.3f, 34.0f, 37.0f};
@@ -169,7 +168,7 @@ void encode_weighted_q5_1(const float* x, const float* importance, uint8_t* bloc
 
 void encode_weighted_iq4_nl(const float* x, const float* importance, uint8_t* blocks) {
   Block32 b[kLanes];
-  encode_symmetric<NonLinear>(x, importance, kFactorsOfIq4, b);
+  encode_symmetric<NonLinear>(x, importance, kFactorsNonLinear, b);
   for (int k = 0; k < kLanes; k++, blocks += 18) {
     uint8_t code[32];
     for (int i = 0; i < 32; i++) code[i] = uint8_t(nonlinear_code(b[k].level[i]));

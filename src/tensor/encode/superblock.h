@@ -260,7 +260,7 @@ OffsetBlock<N> encode_offset_block(const BlockInput<256>& in, int top, int most,
   float unit = unit_of(scales, squares, 256 / N, scale, float(most));
   float offset_unit = unit_of(offsets, weights, 256 / N, offset, float(most));
   OffsetBlock<N> best;
-  for (int round = 0; round < (most < 16 ? 4 : 2) && unit >= 0 && offset_unit >= 0; round++) {
+  for (int round = 0; round < unit_rounds(most) && unit >= 0 && offset_unit >= 0; round++) {
     const OffsetBlock<N> b =
         encode_with_units(in, all_groups, fits, float(top), float(most), unit, offset_unit);
     if (b.error < best.error) best = b;
