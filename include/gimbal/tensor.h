@@ -86,8 +86,9 @@ struct Scalar {
   Scalar(double v) : floating(true), number(v), integer(0) {}
   Scalar(float v) : Scalar(double(v)) {}
   template <class T>
-  requires std::is_integral_v<T> Scalar(T v) : floating(false), number(double(v)), integer(int64_t(v)) {}
-  bool floating;
+  requires std::is_integral_v<T> Scalar(T v)
+      : floating(false), truth(std::is_same_v<T, bool>), number(double(v)), integer(int64_t(v)) {}
+  bool floating, truth = false;  // truth: true or false, which leaves a tensor of bools as it is
   double number;
   int64_t integer;
 };

@@ -88,6 +88,18 @@ def odd(f, c1, c3):
     return away(g, c3)
 
 
+def of_asin(n, to):
+    return fit(odd(mp.asin, 1, mp.mpf(1) / 6), lambda z: z, 0, mp.mpf("0.25"), n, to)
+
+
+def of_atan(n, to):  # up to the square of tan(pi / 8)
+    return fit(odd(mp.atan, 1, -mp.mpf(1) / 3), lambda z: z, 0, mp.mpf("0.1716"), n, to)
+
+
+def of_sinh(n, to):
+    return fit(odd(mp.sinh, 1, mp.mpf(1) / 6), away(lambda z: z * mp.sqrt(z) / mp.sinh(mp.sqrt(z)), 0), 0, 1, n, to)
+
+
 ROOT2 = mp.sqrt(2)
 LN2 = mp.log(2)
 F32 = {
@@ -102,12 +114,19 @@ F32 = {
     "erf": lambda: fit(away(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, 2 / mp.sqrt(mp.pi) - 1), lambda z: mp.mpf(1), 0, 1, 8, to_f32),
     # erf x = 1 - e^-P(x - 1); erfc x is the weight, since an error of P counts that much
     "erf_tail": lambda: fit(lambda t: -mp.log(mp.erfc(t + 1)), lambda t: mp.erfc(t + 1), 0, 3, 10, to_f32),
+    # asin x = x + x^3 P(x^2), and the same of atan and sinh
+    "asin": lambda: of_asin(5, to_f32),
+    "atan": lambda: of_atan(5, to_f32),
+    "sinh": lambda: of_sinh(4, to_f32),
     # log2 m = s (2 / ln 2 + s^2 P(s^2)), s = (m - 1) / (m + 1)
     "log2_pow": lambda: fit(odd(lambda s: mp.log((1 + s) / (1 - s)) / LN2, 2 / LN2, 2 / (3 * LN2)), lambda z: z, 0, mp.mpf("0.0295"), 4, to_f32),
     # 2^r = 1 + r ln 2 + r^2 P(r)
     "exp2_pow": lambda: fit(away(lambda r: (mp.mpf(2) ** r - 1 - r * LN2) / r**2, LN2**2 / 2), lambda r: r * r / mp.mpf(2) ** r, -0.5, 0.5, 6, to_f32),
 }
 F64 = {
+    "asin_f64": lambda: of_asin(12, to_f64),
+    "atan_f64": lambda: of_atan(10, to_f64),
+    "sinh_f64": lambda: of_sinh(7, to_f64),
     # erf x = x + x P(x^2); erf x = 1 - e^-P(x - 1) on [1, 3] and 1 - e^-P(x - 3) on [3, 6]
     "erf_f64": lambda: fit(away(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, 2 / mp.sqrt(mp.pi) - 1), lambda z: mp.mpf(1), 0, 1, 14, to_f64),
     "erf_tail_f64": lambda: fit(lambda t: -mp.log(mp.erfc(t + 1)), lambda t: mp.erfc(t + 1), 0, 2, 20, to_f64),
@@ -115,6 +134,9 @@ F64 = {
 }
 CONSTANTS = {  # split so that the sum of the parts has 48 or 72 bits
     "half_pi": (mp.pi / 2, 3),
+    "quarter_pi": (mp.pi / 4, 2),
+    "three_quarters_pi": (3 * mp.pi / 4, 2),
+    "pi": (mp.pi, 2),
     "two_over_pi": (2 / mp.pi, 1),
     "one_over_ln2": (1 / LN2, 2),
     "two_over_ln2": (2 / LN2, 2),

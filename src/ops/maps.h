@@ -43,7 +43,7 @@ inline constexpr MapFacts kMaps[] = {
 };
 
 // The group of ops/maps.def that has the function, 1 to kMapGroups; 0: none, it takes no floats.
-inline constexpr int kMapGroups = 5;
+inline constexpr int kMapGroups = 6;
 constexpr int map_group(MapFunction function) {
 #define GIMBAL_MAP(number, Id, ...) \
   if (function == MapFunction::Id) return GIMBAL_MAPS_OF;
@@ -64,6 +64,10 @@ constexpr int map_group(MapFunction function) {
 #define GIMBAL_MAP(number, Id, ...) \
   if (function == MapFunction::Id) return GIMBAL_MAPS_OF;
 #define GIMBAL_MAPS_OF 5
+#include "ops/maps.def"
+#define GIMBAL_MAP(number, Id, ...) \
+  if (function == MapFunction::Id) return GIMBAL_MAPS_OF;
+#define GIMBAL_MAPS_OF 6
 #include "ops/maps.def"
   return 0;
 }

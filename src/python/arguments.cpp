@@ -28,6 +28,7 @@ bool is_scalar(PyObject* o) { return PyFloat_Check(o) || PyBool_Check(o) || PyIn
 
 Scalar scalar_of(PyObject* o) {
   if (PyFloat_Check(o)) return PyFloat_AsDouble(o);
+  if (PyBool_Check(o)) return o == Py_True;
   if (PyIndex_Check(o)) return integer_of(o);
   const double v = PyFloat_AsDouble(o);
   if (v == -1 && PyErr_Occurred()) throw Raised();

@@ -30,9 +30,10 @@ std::optional<Own> promoted(Own a, Own b) {
   return std::nullopt;
 }
 
-// The format in which a tensor meets a number.
-Own with_number(Own t, Scalar s) {
+// The format in which a tensor meets a number in a function.
+Own with_number(const gimbal::MapFacts& f, Own t, Scalar s) {
   if (is_float(t)) return t;
+  if (t == Own::Bool && s.truth && gimbal::has(formats_of(f), t)) return t;
   if (s.floating) return Own::F32;
   return t == Own::Bool ? Own::I64 : t;
 }
@@ -82,7 +83,7 @@ Tensor with_scalar(const Tensor& t, std::string_view name, Scalar s, gimbal::Ope
   const auto& queue = state_of(t).queue;
   auto a = asked(name, 2);
   if (!a) return failed(queue, a.error());
-  const Tensor x = cast(t, with_number(state_of(t).type, s));
+  const Tensor x = cast(t, with_number(**a, state_of(t).type, s));
   if (!x.ok()) return x;
   if (auto e = undefined(**a, x)) return failed(queue, *e);
   gimbal::OpParams p = params_of(**a);

@@ -27,6 +27,16 @@ Wide map_reference(MapFunction function, T x_, T y_, const double* f) {
     case Cos: return std::cos(x);
     case Tan: return std::tan(x);
     case Tanh: return std::tanh(x);
+    case Asin: return std::asin(x);
+    case Acos: return std::acos(x);
+    case Atan: return std::atan(x);
+    case Atan2: return std::atan2(x, y);
+    case Sinh: return std::sinh(x);
+    case Cosh: return std::cosh(x);
+    case Asinh: return std::asinh(x);
+    case Acosh: return std::acosh(x);
+    case Atanh: return std::atanh(x);
+    case CopySign: return isnan(x) ? x : copysign(x, y);
     case Sigmoid: return 1 / (1 + exp(-x));
     case Abs: return abs(x);
     case Neg: return -x;

@@ -313,6 +313,17 @@ TEST(MapIntegers, WrapAndHaveNoTraps) {
   EXPECT_EQ(one(Remainder, -7, 2, 32), 1);
   EXPECT_EQ(one(Remainder, 7, -2, 32), -1);
   EXPECT_EQ(one(Remainder, 7, 0, 32), 0);
+  EXPECT_EQ(one(Pow, 3, 5, 32), 243);
+  EXPECT_EQ(one(Pow, -3, 3, 16), -27);
+  EXPECT_EQ(one(Pow, 0, 0, 64), 1);
+  EXPECT_EQ(one(Pow, 2, 63, 64), least);
+  EXPECT_EQ(one(Pow, 7, 3, -8), 343 - 256);
+  EXPECT_EQ(one(Pow, 3, std::numeric_limits<int64_t>::max(), 64), -6148914691236517205ll);  // 1 / 3
+  EXPECT_EQ(one(Pow, -1, -3, 32), -1);
+  EXPECT_EQ(one(Pow, -1, -2, 32), 1);
+  EXPECT_EQ(one(Pow, 1, -9, 32), 1);
+  EXPECT_EQ(one(Pow, 5, -1, 32), 0);
+  EXPECT_EQ(one(Pow, 0, -1, 32), 0);
   EXPECT_EQ(one(Shl, 1, 31, 32), -2147483648ll);
   EXPECT_EQ(one(Shl, 1, 31, -32), 2147483648ll);
   EXPECT_EQ(one(Shl, 1, 64, 64), 0);

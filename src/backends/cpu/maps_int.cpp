@@ -43,6 +43,14 @@ Bits two_Remainder(int64_t a, int64_t b, int) {
   const int64_t rest = a % b;
   return Bits(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);
 }
+// By squaring. Of a negative exponent the reciprocal, rounded to 0; that of 0 is 0.
+Bits two_Pow(int64_t a, int64_t b, int) {
+  if (b < 0) return a == 1 ? 1 : a == -1 ? (b & 1 ? Bits(-1) : 1) : 0;
+  Bits power = 1;
+  for (Bits square = Bits(a); b; b >>= 1, square *= square)
+    if (b & 1) power *= square;
+  return power;
+}
 Bits two_And(int64_t a, int64_t b, int) { return Bits(a & b); }
 Bits two_Or(int64_t a, int64_t b, int) { return Bits(a | b); }
 Bits two_Xor(int64_t a, int64_t b, int) { return Bits(a ^ b); }

@@ -12,7 +12,7 @@
 namespace gimbal::gpu {
 namespace {
 
-constexpr const char* kMapKernels[] = {"map_int", "map_1", "map_2", "map_3", "map_4", "map_5"};
+constexpr const char* kMapKernels[] = {"map_int", "map_1", "map_2", "map_3", "map_4", "map_5", "map_6"};
 static_assert(std::size(kMapKernels) == kMapGroups + 1);
 
 // A number as its operand's format has it.
