@@ -5,7 +5,8 @@
 
 NumPy's products are those of its BLAS (numpy.show_config() names it). OPENBLAS_CORETYPE pins an older OpenBLAS to another
 core: unset it. OPENBLAS_VERBOSE=2 prints the core that it took. A ratio above 1: gimbal is faster. Both use `--threads` threads for
-products (OPENBLAS_NUM_THREADS is set before NumPy is loaded); NumPy's other functions use one.
+products (OPENBLAS_NUM_THREADS is set before NumPy is loaded); NumPy's other functions use one. With one thread also the share of the
+memory's limit: the time of the fastest plain loop that moves as many bytes, compiled by g++, in the same round.
 """
 import argparse
 import ctypes
@@ -44,14 +45,19 @@ def seconds(f):
         calls *= 4
 
 
+def compiled(text, flags):
+    """A library of C++ functions, by g++."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = os.path.join(folder, "f.cpp"), os.path.join(folder, "f.so")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(text)
+        subprocess.run(["g++", *flags, "-shared", "-fPIC", source, "-o", library], check=True)
+        return ctypes.CDLL(library)
+
+
 def standard_sort():
     """Sorts a copy of f32 values by std::sort, compiled by g++ -O2."""
-    with tempfile.TemporaryDirectory() as folder:
-        source, library = os.path.join(folder, "sort.cpp"), os.path.join(folder, "sort.so")
-        with open(source, "w", encoding="utf-8") as file:
-            file.write('#include <algorithm>\nextern "C" void sort_floats(float* p, long n) { std::sort(p, p + n); }\n')
-        subprocess.run(["g++", "-O2", "-shared", "-fPIC", source, "-o", library], check=True)
-        sort_floats = ctypes.CDLL(library).sort_floats
+    sort_floats = compiled('#include <algorithm>\nextern "C" void sort_floats(float* p, long n) { std::sort(p, p + n); }\n', ["-O2"]).sort_floats
 
     def sort(values):
         copy = values.copy()
@@ -59,6 +65,53 @@ def standard_sort():
         return copy
 
     return sort
+
+
+# The least that one thread does: reads an array, one in and one out, two in and one out; with stores that pass the caches, too.
+LOOPS = """
+typedef float V __attribute__((vector_size(64)));
+extern "C" float read_all(const V* a, long n) {
+  V s[8] = {};
+  for (long i = 0; i < n; i += 8) for (int k = 0; k < 8; k++) s[k] += a[i + k];
+  float all = 0;
+  for (int k = 0; k < 8; k++) for (int j = 0; j < 16; j++) all += s[k][j];
+  return all;
+}
+extern "C" void copy_all(const V* a, const V*, V* y, long n) { for (long i = 0; i < n; i++) y[i] = a[i]; }
+extern "C" void add_all(const V* a, const V* b, V* y, long n) { for (long i = 0; i < n; i++) y[i] = a[i] + b[i]; }
+#ifdef __SSE__
+#include <immintrin.h>
+static inline void past(V* y, V v) { for (int k = 0; k < 4; k++) _mm_stream_ps((float*)y + 4 * k, ((__m128*)&v)[k]); }
+extern "C" void copy_past(const V* a, const V*, V* y, long n) { for (long i = 0; i < n; i++) past(y + i, a[i]); _mm_sfence(); }
+extern "C" void add_past(const V* a, const V* b, V* y, long n) { for (long i = 0; i < n; i++) past(y + i, a[i] + b[i]); _mm_sfence(); }
+#endif
+"""
+
+
+def memory_limits(n):
+    """Functions that move n values each, by what they move: the fastest loops of one thread."""
+    loops = compiled(LOOPS, ["-O3", "-march=native", "-Wno-psabi"])
+    loops.read_all.restype = ctypes.c_float
+    a, b, y = (np.zeros(n + 16, "f4") for _ in range(3))
+    p, q, r = (ctypes.c_void_p(v.ctypes.data + -v.ctypes.data % 64) for v in (a, b, y))
+    lines = ctypes.c_long(n // 16)
+
+    def call(name):
+        f = getattr(loops, name)
+        return lambda arrays=(a, b, y): f(p, q, r, lines)  # which keep their memory
+
+    limits = {"read": [lambda arrays=(a,): loops.read_all(p, lines)]}
+    for name in ("copy", "add"):
+        limits[name] = [call(f"{name}_{kind}") for kind in ("all", "past") if hasattr(loops, f"{name}_{kind}")]
+    return limits
+
+
+def limit_of(work):
+    """What a work moves at least, if memory limits it."""
+    for begin, moves in (("add, 16 v", None), ("add", "add"), ("sum", "read"), ("exp", "copy"), ("tanh", "copy"), ("transposed", "copy")):
+        if work.startswith(begin):
+            return moves
+    return None
 
 
 def works(n, side):
@@ -100,16 +153,20 @@ def works(n, side):
 
 def main():
     results = []
+    n, side = (1 << 14, 128) if options.small else (1 << 24, 1024)
+    limits = memory_limits(n)
     queue = gb.open_queue("cpu", threads=options.threads)
     with gb.device(queue):
-        for name, ours, theirs in works(*((1 << 14, 128) if options.small else (1 << 24, 1024))):
+        for name, ours, theirs in works(n, side):
             if options.only not in name:
                 continue
-            rounds = [(seconds(ours), seconds(theirs)) for _ in range(options.rounds)]
+            least = limits[limit_of(name)] if limit_of(name) and options.threads == 1 else []
+            rounds = [(seconds(ours), seconds(theirs), min(map(seconds, least), default=0)) for _ in range(options.rounds)]
             results.append({"work": name, "seconds": statistics.median(r[0] for r in rounds), "other_seconds": statistics.median(r[1] for r in rounds),
-                            "ratio": statistics.median(r[1] / r[0] for r in rounds)})
+                            "ratio": statistics.median(r[1] / r[0] for r in rounds), "of_memory": statistics.median(r[2] / r[0] for r in rounds)})
             if not options.json:
-                print(f"{name:48} {results[-1]['seconds'] * 1e6:12.1f} us {results[-1]['other_seconds'] * 1e6:12.1f} us   ratio {results[-1]['ratio']:.2f}", flush=True)
+                print(f"{name:48} {results[-1]['seconds'] * 1e6:12.1f} us {results[-1]['other_seconds'] * 1e6:12.1f} us   ratio {results[-1]['ratio']:.2f}"
+                      + (f"   {results[-1]['of_memory']:.0%} of the memory's limit" if least else ""), flush=True)
     about = {"numpy": np.__version__, "threads": options.threads, "openblas_coretype": os.environ.get("OPENBLAS_CORETYPE", "")}
     if options.json:
         json.dump({"about": about, "results": results}, sys.stdout, indent=1)
