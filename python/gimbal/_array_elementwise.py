@@ -29,25 +29,15 @@ def _whole(function):
     return lambda x: function(x) if isdtype(x.dtype, "real floating") else x.copy()
 
 
-def _sinh(x):
-    grown = x.abs().expm1()
-    return x.sign() * _where(x.abs() < 1e-8, x.abs(), _where(x.abs() > 20, (x.abs() - math.log(2)).exp(), (grown + grown / (grown + 1)) * 0.5))
-
-
-def _asinh(x):
-    a = x.abs()
-    small = (a + a * a / ((a * a + 1).sqrt() + 1)).log1p()
-    return _where(a == 0, x, x.sign() * _where(a > 1e8, a.log() + math.log(2), small))
-
-
 def _log10(x):
     return (x.to(float64).log() / math.log(10)).to(x.dtype)
 
 
 for _name, _compute, _floats in (
         ("abs", lambda x: x.abs() if not isdtype(x.dtype, "unsigned integer") else x.copy(), False), ("negative", lambda x: -x, False),
-        ("positive", lambda x: x.copy(), False),
-        ("square", lambda x: x * x, False), ("sign", lambda x: x.sign() if isdtype(x.dtype, "real floating") else (x > 0).to(x.dtype) - (x < 0).to(x.dtype), False),
+        ("positive", lambda x: x.copy(), False), ("conj", lambda x: x.copy(), False), ("real", lambda x: x.copy(), False),
+        ("imag", lambda x: _full(x.shape, 0, x.dtype, x.queue), False),
+        ("square", lambda x: x * x, False), ("sign", lambda x: x.sign() + 0 if isdtype(x.dtype, "real floating") else (x > 0).to(x.dtype) - (x < 0).to(x.dtype), False),
         ("ceil", _whole(Tensor.ceil), False), ("floor", _whole(Tensor.floor), False), ("trunc", _whole(Tensor.trunc), False),
         ("round", _whole(Tensor.round), False), ("bitwise_invert", lambda x: ~x, False), ("logical_not", lambda x: ~x, False),
         ("isnan", lambda x: x.is_nan() if isdtype(x.dtype, "real floating") else x != x, False),
@@ -55,10 +45,10 @@ for _name, _compute, _floats in (
         ("isfinite", lambda x: x - x == 0 if isdtype(x.dtype, "real floating") else x == x, False),
         ("cos", Tensor.cos, True), ("sin", Tensor.sin, True), ("tan", Tensor.tan, True), ("tanh", Tensor.tanh, True), ("exp", Tensor.exp, True),
         ("expm1", Tensor.expm1, True), ("log", Tensor.log, True), ("log1p", Tensor.log1p, True), ("log2", Tensor.log2, True), ("log10", _log10, True),
-        ("sqrt", Tensor.sqrt, True), ("reciprocal", Tensor.recip, True), ("sinh", _sinh, True), ("asinh", _asinh, True),
-        ("cosh", lambda x: (x.exp() + (-x).exp()) * 0.5, True), ("acosh", lambda x: ((x - 1) + ((x - 1) * (x + 1)).sqrt()).log1p(), True),
-        ("atanh", lambda x: ((x + x) / (1 - x)).log1p() * 0.5, True),
-        ("signbit", lambda x: _where(x == 0, x.recip() < 0, x < 0), True)):
+        ("sqrt", Tensor.sqrt, True), ("reciprocal", Tensor.recip, True), ("sinh", Tensor.sinh, True), ("cosh", Tensor.cosh, True),
+        ("asin", Tensor.asin, True), ("acos", Tensor.acos, True), ("atan", Tensor.atan, True), ("asinh", Tensor.asinh, True),
+        ("acosh", Tensor.acosh, True), ("atanh", Tensor.atanh, True),
+        ("signbit", lambda x: _full((), 1.0, x.dtype, x.queue).copysign(x) < 0, True)):
     _unary(_name, _compute, _floats)
 
 
@@ -82,23 +72,24 @@ def _both(function):
     return lambda a, b: function(a, b) if isinstance(a, Tensor) else function(b, a)
 
 
-def _divide(a, b):
-    t = (a if isinstance(a, Tensor) else b).dtype
-    if not isdtype(t, "real floating"):
-        raise _gimbal.DTypeError(f"divide takes floating-point numbers, found {t!r}")
-    return a / b
+def _of_floats(name, compute):
+    def of(a, b):
+        return compute(*(_floating(name, x) if isinstance(x, Tensor) else x for x in (a, b)))
+
+    return of
 
 
-def _pow(a, b):
-    whole = [x for x in (a, b) if isinstance(x, Tensor) and not isdtype(x.dtype, "real floating")]
-    if not whole:
-        return a ** b
-    a, b = (x if isinstance(x, Tensor) else _full(whole[0].shape, x, whole[0].dtype, whole[0].queue) for x in (a, b))
-    result = a * 0 + b * 0 + 1  # by squaring: integers wrap
-    for bit in range(6):
-        result = _where((b >> bit) % 2 == 1, result * a, result)
-        a = a * a
-    return result
+def _tensors(a, b):
+    one = a if isinstance(a, Tensor) else b
+    return tuple(x if isinstance(x, Tensor) else _full((), x, one.dtype, one.queue) for x in (a, b))
+
+
+def _map(name):
+    def of(a, b):
+        a, b = _tensors(a, b)
+        return _gimbal.map(a, name, b)
+
+    return _of_floats(name, of)
 
 
 def _logaddexp(a, b):
@@ -114,13 +105,14 @@ def _hypot(a, b):
 
 
 for _name, _compute in (
-        ("add", lambda a, b: a + b), ("subtract", lambda a, b: a - b), ("multiply", lambda a, b: a * b), ("divide", _divide),
-        ("floor_divide", lambda a, b: a // b), ("remainder", lambda a, b: a % b), ("pow", _pow), ("bitwise_and", lambda a, b: a & b),
+        ("add", lambda a, b: a + b), ("subtract", lambda a, b: a - b), ("multiply", lambda a, b: a * b), ("divide", _of_floats("divide", lambda a, b: a / b)),
+        ("floor_divide", lambda a, b: a // b), ("remainder", lambda a, b: a % b), ("pow", lambda a, b: a ** b), ("bitwise_and", lambda a, b: a & b),
         ("bitwise_or", lambda a, b: a | b), ("bitwise_xor", lambda a, b: a ^ b), ("bitwise_left_shift", lambda a, b: a << b),
         ("bitwise_right_shift", lambda a, b: a >> b), ("logical_and", lambda a, b: a & b), ("logical_or", lambda a, b: a | b),
         ("logical_xor", lambda a, b: a ^ b), ("equal", lambda a, b: a == b), ("not_equal", lambda a, b: a != b), ("less", lambda a, b: a < b),
         ("less_equal", lambda a, b: a <= b), ("greater", lambda a, b: a > b), ("greater_equal", lambda a, b: a >= b),
-        ("maximum", _both(Tensor.maximum)), ("minimum", _both(Tensor.minimum)), ("logaddexp", _logaddexp), ("hypot", _hypot)):
+        ("maximum", _both(Tensor.maximum)), ("minimum", _both(Tensor.minimum)), ("logaddexp", _logaddexp), ("hypot", _hypot),
+        ("atan2", _map("atan2")), ("copysign", _map("copysign"))):
     _binary(_name, _compute)
 
 

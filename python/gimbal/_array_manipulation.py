@@ -40,7 +40,7 @@ def broadcast_shapes(*shapes):
 def broadcast_arrays(*arrays):
     """Each in the shape that all broadcast to."""
     shape = broadcast_shapes(*(a.shape for a in arrays))
-    return tuple(a.broadcast_to(shape) for a in arrays)
+    return [a.broadcast_to(shape) for a in arrays]
 
 
 def _one_dtype(arrays):
@@ -134,7 +134,7 @@ def repeat(x, repeats, /, *, axis=None):
     if axis is None:
         x, axis = x.reshape((-1,)), 0
     axis = _at(x, axis)
-    if isinstance(repeats, Tensor) and repeats.size > 1:
+    if isinstance(repeats, Tensor) and repeats.size != 1:
         return x.index_select(_making.tensor([i for i, n in enumerate(repeats.tolist()) for _ in range(n)], "i64", x.queue), axis)
     n = int(repeats)
     shape = (*x.shape[:axis], x.shape[axis] * n, *x.shape[axis + 1:])
@@ -155,6 +155,12 @@ def _wide(x, dtype):
     return x.to(result if isdtype(result, "real floating") else int64), result
 
 
+def _over(x, axis, method, keepdims):
+    """A reduction over axes; over none, each element is alone."""
+    axes = _dims(x, axis)
+    return method(x, axes, keepdims) if axes else method(x.unsqueeze(x.ndim), (-1,), False)
+
+
 def _summed(x, dtype, reduce):
     if dtype is not None and isdtype(dtype, "real floating"):
         return reduce(x.to(dtype))
@@ -164,19 +170,19 @@ def _summed(x, dtype, reduce):
 
 def sum(x, /, *, axis=None, dtype=None, keepdims=False):
     """The sum over axes."""
-    return _summed(x, dtype, lambda y: y.sum(_dims(x, axis), keepdims))
+    return _summed(x, dtype, lambda y: _over(y, axis, Tensor.sum, keepdims))
 
 
 def prod(x, /, *, axis=None, dtype=None, keepdims=False):
     """The product over axes."""
-    return _summed(x, dtype, lambda y: y.prod(_dims(x, axis), keepdims))
+    return _summed(x, dtype, lambda y: _over(y, axis, Tensor.prod, keepdims))
 
 
 def _reduction(name, method, floats):
     def over(x, /, *, axis=None, keepdims=False):
         if floats and not isdtype(x.dtype, "real floating"):
             raise _gimbal.DTypeError(f"{name} takes floating-point numbers, found {x.dtype!r}")
-        return method(x, _dims(x, axis), keepdims)
+        return _over(x, axis, method, keepdims)
 
     over.__name__, over.__doc__ = name, f"{name} over axes."
     globals()[name] = over
@@ -189,7 +195,7 @@ for _name, _floats in (("mean", True), ("max", False), ("min", False), ("any", F
 def var(x, /, *, axis=None, correction=0.0, keepdims=False):
     """The variance over axes, divided by n - correction."""
     n = math.prod(x.shape[a] for a in _dims(x, axis))
-    v = x.var(_dims(x, axis), keepdims)
+    v = _over(x, axis, Tensor.var, keepdims)
     return v * (n / (n - correction)) if n - correction > 0 else v * math.nan
 
 
@@ -240,7 +246,7 @@ def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
 
 def count_nonzero(x, /, *, axis=None, keepdims=False):
     """How many elements are not 0."""
-    return (x if x.dtype is bool_ else x != 0).sum(_dims(x, axis), keepdims)
+    return _over(x if x.dtype is bool_ else x != 0, axis, Tensor.sum, keepdims)
 
 
 # ---- order
@@ -354,13 +360,18 @@ def _positive(ids, n):
     return _making.where(ids < 0, ids + n, ids)
 
 
+def _product(a, b):
+    """Products of matrices; those of integers by their elements, since kernels of products have floats."""
+    return a @ b if isdtype(a.dtype, "real floating") else (a.unsqueeze(-1) * b.unsqueeze(-3)).sum((-2,)).to(a.dtype)
+
+
 def matmul(x1, x2, /):
-    """Products of matrices; a tensor of one axis is a row on the left, a column on the right. Floating-point numbers only."""
+    """Products of matrices; a tensor of one axis is a row on the left, a column on the right."""
     a, b = _one_dtype([x1, x2])
     if a.ndim == 0 or b.ndim == 0:
         raise _gimbal.ShapeError("matmul: a tensor of no axes")
     rows, columns = a.ndim > 1, b.ndim > 1
-    product = (a if rows else a.unsqueeze(0)) @ (b if columns else b.unsqueeze(1))
+    product = _product(a if rows else a.unsqueeze(0), b if columns else b.unsqueeze(1))
     product = product if columns else product.squeeze(-1)
     return product if rows else product.squeeze(-1 if not columns else -2)
 
@@ -368,18 +379,20 @@ def matmul(x1, x2, /):
 def vecdot(x1, x2, /, *, axis=-1):
     """The sum of products along an axis."""
     a, b = _one_dtype([x1, x2])
+    if a.shape[axis] != b.shape[axis]:
+        raise _gimbal.ShapeError(f"vecdot: {a.shape[axis]} elements with {b.shape[axis]} along axis {axis}")
     return (a * b).sum((axis,)).to(a.dtype)
 
 
 def tensordot(x1, x2, /, *, axes=2):
-    """Products summed over several axes. Floating-point numbers only."""
+    """Products summed over several axes."""
     a, b = _one_dtype([x1, x2])
     first, second = (tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes))) if isinstance(axes, int) else ([_at(a, i) for i in axes[0]], [_at(b, i) for i in axes[1]])
     left, right = [i for i in range(a.ndim) if i not in first], [i for i in range(b.ndim) if i not in second]
     inner = math.prod(a.shape[i] for i in first)
     shape = tuple(a.shape[i] for i in left) + tuple(b.shape[i] for i in right)
     rows = permute_dims(a, [*left, *first]).reshape((-1, inner))
-    return (rows @ permute_dims(b, [*second, *right]).reshape((inner, -1))).reshape(shape)
+    return _product(rows, permute_dims(b, [*second, *right]).reshape((inner, -1))).reshape(shape)
 
 
 UniqueAll = namedtuple("UniqueAll", "values indices inverse_indices counts")

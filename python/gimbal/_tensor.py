@@ -23,7 +23,9 @@ def _of_function(name, doc):
 for _name, _doc in {
     "exp": "e to the power of each.", "expm1": "exp(x) - 1, exact near 0.", "log": "The natural logarithm.", "log1p": "log(1 + x), exact near 0.",
     "log2": "The logarithm to base 2.", "sin": "Sine of radians.", "cos": "Cosine of radians.", "tan": "Tangent of radians.",
-    "tanh": "Hyperbolic tangent.", "sigmoid": "1 / (1 + exp(-x)).", "abs": "Without the sign.", "neg": "With the other sign.",
+    "asin": "The angle in radians with this sine.", "acos": "The angle in radians with this cosine.", "atan": "The angle in radians with this tangent.",
+    "sinh": "Hyperbolic sine.", "cosh": "Hyperbolic cosine.", "asinh": "The inverse of sinh.", "acosh": "The inverse of cosh.",
+    "atanh": "The inverse of tanh.", "tanh": "Hyperbolic tangent.", "sigmoid": "1 / (1 + exp(-x)).", "abs": "Without the sign.", "neg": "With the other sign.",
     "recip": "1 / x.", "sqr": "x * x.", "sqrt": "The square root.", "rsqrt": "1 / sqrt(x).", "gelu": "GELU by its tanh form.",
     "gelu_erf": "GELU by erf.", "erf": "The error function.", "relu": "max(x, 0); a NaN stays.", "silu": "x * sigmoid(x).",
     "floor": "The next whole number below.", "ceil": "The next whole number above.", "trunc": "The whole number towards 0.",
@@ -42,6 +44,18 @@ def maximum(self, other):
 def minimum(self, other):
     """The smaller of two; a NaN wins."""
     return _gimbal.map(self, "minimum", other)
+
+
+@_method
+def atan2(self, x):
+    """The angle in radians of the point (x, y), where y is this tensor: -pi to pi."""
+    return _gimbal.map(self, "atan2", x)
+
+
+@_method
+def copysign(self, sign):
+    """The size of each with the sign of another."""
+    return _gimbal.map(self, "copysign", sign)
 
 
 @_method
@@ -421,51 +435,15 @@ def to_device(self, device, /, *, stream=None):
 Tensor.mT = property(_gimbal.t, doc="The last two dims exchanged: a view.")
 
 
-# ---- indexing: views, but for tensors of ids or bools
-def _of_slice(x, dim, part):
-    begin, end, step = part.indices(x.shape[dim])
-    return _gimbal.narrow(x, dim, begin, len(range(begin, end, step)), step) if range(begin, end, step) else _gimbal.narrow(x, dim, 0, 0, 1)
-
-
-def _of_bools(x, dim, mask):
-    if mask.ndim != 1 or mask.shape[0] != x.shape[dim]:
-        raise _gimbal.ShapeError(f"an index of bools has {mask.shape}, expected {x.shape[dim]}")
-    return _gimbal.index_select(x, _making.tensor([i for i, holds in enumerate(mask.tolist()) if holds], "i64", x.queue), dim)
-
-
+# ---- indexing
 @_method
 def __getitem__(self, index):
-    index = index if isinstance(index, tuple) else (index,)
-    taken = sum(i is not None and i is not Ellipsis for i in index)
-    if taken > self.ndim or sum(i is Ellipsis for i in index) > 1:
-        raise _gimbal.IndexError(f"{taken} indices for {self.ndim} dimensions")
-    if not any(i is Ellipsis for i in index):
-        index = (*index, Ellipsis)
-    x, dim = self, 0
-    for i in index:
-        if i is Ellipsis:
-            dim += self.ndim - taken
-        elif i is None:
-            x, dim = _gimbal.unsqueeze(x, dim), dim + 1
-        elif isinstance(i, slice):
-            x, dim = _of_slice(x, dim, i), dim + 1
-        elif isinstance(i, (Tensor, list)):
-            ids = i if isinstance(i, Tensor) else _making.tensor(i, device=x.queue)
-            if ids.dtype.name == "bool":
-                x, dim = _of_bools(x, dim, ids), dim + 1
-            else:
-                chosen = _gimbal.index_select(x, ids.reshape((-1,)), dim)
-                x = _gimbal.reshape(chosen, (*x.shape[:dim], *ids.shape, *x.shape[dim + 1:]))
-                dim += ids.ndim
-        else:
-            x = _gimbal.select(x, dim, i)
-    return x
+    return _indexing.get(self, index)
 
 
 @_method
 def __setitem__(self, index, value):
-    view = self[index]
-    view.copy_(value) if isinstance(value, Tensor) else view.fill_(value)
+    _indexing.put(self, index, value)
 
 
 def _remade(data, dims, name):
@@ -477,4 +455,4 @@ def __reduce__(self):
     return _remade, (self.tobytes(), self.shape, self.dtype.name)
 
 
-from . import _making  # noqa: E402  the functions above need it when they run
+from . import _indexing, _making  # noqa: E402  the functions above need it when they run

@@ -4,6 +4,7 @@ docs/quality.md has the judge of it, and the functions that are not here with th
 has a shape that depends on values (nonzero, unique_values, ...) read their operand on the host.
 """
 
+import builtins
 import math
 
 from . import _gimbal
@@ -80,11 +81,16 @@ def full_like(x, /, fill_value, *, dtype=None, device=None):
     return _making.full(x.shape, fill_value, dtype or x.dtype, device or x.queue)
 
 
+def _near(k, n_rows, n_cols):
+    """A diagonal; those outside of the matrix are next to it, since k may be any number."""
+    return builtins.max(-n_rows, builtins.min(k, n_cols))
+
+
 def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
     """Ones on a diagonal."""
     n_cols = n_rows if n_cols is None else n_cols
     rows, columns = (_making.arange(n, device=device) for n in (n_rows, n_cols))
-    return (columns.unsqueeze(0) == rows.unsqueeze(1) + k).to(_dtype_of(dtype or float32))
+    return (columns.unsqueeze(0) == rows.unsqueeze(1) + _near(k, n_rows, n_cols)).to(_dtype_of(dtype or float32))
 
 
 def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
@@ -104,7 +110,7 @@ def meshgrid(*arrays, indexing="xy"):
     if indexing == "xy" and n > 1:
         order[:2] = [1, 0]
     shape = tuple(arrays[i].shape[0] for i in order)
-    return tuple(a.reshape([a.shape[0] if order[k] == i else 1 for k in range(n)]).broadcast_to(shape) for i, a in enumerate(arrays))
+    return [a.reshape([a.shape[0] if order[k] == i else 1 for k in range(n)]).broadcast_to(shape) for i, a in enumerate(arrays)]
 
 
 def _band(x, holds):
@@ -115,12 +121,12 @@ def _band(x, holds):
 
 def tril(x, /, *, k=0):
     """The part at and below a diagonal, else zeros."""
-    return _band(x, lambda above: above <= k)
+    return _band(x, lambda above: above <= _near(k, *x.shape[-2:]))
 
 
 def triu(x, /, *, k=0):
     """The part at and above a diagonal, else zeros."""
-    return _band(x, lambda above: above >= k)
+    return _band(x, lambda above: above >= _near(k, *x.shape[-2:]))
 
 
 def astype(x, dtype, /, *, copy=True, device=None):

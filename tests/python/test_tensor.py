@@ -2,6 +2,7 @@
 
 import gc
 import pickle
+import random
 import sys
 import threading
 import unittest
@@ -41,6 +42,82 @@ class Indexing(unittest.TestCase):
         self.assertTrue((np.asarray(x[x[:, 0] > 4]) == a[a[:, 0] > 4]).all())
         with self.assertRaises(gb.IndexError):
             x[[4]]
+
+    # Ids as NumPy takes them, and as they are given here: (of a tensor, of an array).
+    def chosen(self, rng, shape):
+        index, given, dim = [], [], 0
+        common = rng.choice([(), (1,), (3,), (2, 3)])
+        while dim < len(shape):
+            kind = rng.randrange(7)
+            if kind == 0:
+                begin = rng.randrange(-shape[dim], shape[dim])
+                one = other = slice(begin, None, rng.choice((1, 2, -1)))
+            elif kind == 1:
+                one = other = rng.randrange(-shape[dim], shape[dim])
+            elif kind == 2 and not any(isinstance(i, np.ndarray) for i in index):
+                n = rng.randrange(1, len(shape) - dim + 1)
+                one = np.array([rng.random() < 0.5 for _ in range(int(np.prod(shape[dim:dim + n])))]).reshape(shape[dim:dim + n])
+                other = gb.tensor(one)
+                dim += n - 1
+            elif kind in (3, 4) and not any(getattr(i, "dtype", None) == bool for i in index):
+                own = common[rng.randrange(len(common) + 1):]
+                one = np.array([rng.randrange(-shape[dim], shape[dim]) for _ in range(int(np.prod(own)))], np.int64).reshape(own)
+                other = rng.choice((gb.tensor(one), one, gb.tensor(one).to(gb.i32)))
+            elif kind == 5:
+                one = other = None
+                dim -= 1
+            else:
+                one = other = slice(None)
+            index.append(one)
+            given.append(other)
+            dim += 1
+            if rng.random() < 0.2:
+                break
+        return tuple(index), tuple(given)
+
+    def test_any_mixture_is_that_of_numpy(self):
+        rng, with_ids = random.Random(7), 0
+        for round in range(400):
+            a = np.arange(2 * 3 * 4 * 5, dtype=np.int32).reshape(2, 3, 4, 5)
+            x = gb.tensor(a)
+            index, given = self.chosen(rng, a.shape)
+            with self.subTest(round=round, index=index):
+                want = a[index]
+                with_ids += any(isinstance(i, np.ndarray) for i in index)
+                got = np.asarray(x[given])
+                self.assertEqual(got.shape, want.shape)
+                self.assertTrue((got == want).all())
+                row = want.ndim > 0 and rng.random() < 0.5
+                value = np.arange(want.shape[-1], dtype=np.int32) - 100 if row else -1
+                a[index] = value
+                x[given] = gb.tensor(value) if row else value
+                self.assertTrue((np.asarray(x) == a).all())
+        self.assertGreater(with_ids, 200)
+
+    def test_ids_write_what_they_choose(self):
+        x = gb.zeros((3, 4))
+        x[gb.tensor([0, 2])] = 1
+        self.assertEqual(x.tolist(), [[1] * 4, [0] * 4, [1] * 4])
+        x[x > 0] = 5
+        x[:, [0, 3]] = gb.tensor([[7.0, 8.0]])
+        self.assertEqual(x.tolist(), [[7, 5, 5, 8], [7, 0, 0, 8], [7, 5, 5, 8]])
+        x[[0, 1], [1, 1]] = -1  # element by element
+        self.assertEqual(x[:, 1].tolist(), [-1, -1, 5])
+        x[[1, 1], 2] = gb.tensor([3.0, 4.0])  # the last stays
+        self.assertEqual(x[1, 2].item(), 4)
+        self.assertEqual(x[[]].shape, (0, 4))
+        x[[]] = 9
+        self.assertEqual(x.t()[gb.tensor([3]), 0].tolist(), [8])
+
+    def test_ids_that_choose_nothing_are_errors(self):
+        x = gb.zeros((3, 4, 5))
+        for index, kind in ((([0, 5], [0, 1]), IndexError), (([0, 1], [0, -5]), IndexError), ((3, [0]), IndexError), (([0, 1], [0, 1, 2]), IndexError),
+                            ([1.5], TypeError), ((slice(None), gb.tensor([True, False])), ValueError), ((..., 0, ...), IndexError)):
+            with self.subTest(index=index), self.assertRaises(kind):
+                x[index]
+            with self.subTest(index=index), self.assertRaises(kind):
+                x[index] = 1
+        self.assertEqual(x.sum().item(), 0)
 
     def test_writes_through_views(self):
         a = np.zeros((4, 6), np.float32)
@@ -231,8 +308,25 @@ class Values(unittest.TestCase):
         self.assertEqual((gb.tensor([5, -5]) // 2).tolist(), [2, -3])
         self.assertEqual((gb.tensor([5, -5]) * 0.5).dtype, gb.f32)
         self.assertEqual((x > 2).tolist(), [False, True])
+        self.assertEqual((gb.tensor([3, -2]) ** 3).tolist(), [27, -8])
+        self.assertEqual((2 ** gb.tensor([0, 10, -1])).tolist(), [1, 1024, 0])
+        truth = gb.tensor([True, False])
+        self.assertEqual((truth & True).tolist(), [True, False])
+        self.assertEqual((False | truth).dtype, gb.bool)
+        self.assertEqual((truth & 1).dtype, gb.i64)
+        self.assertEqual((truth + True).tolist(), [2, 1])
         with self.assertRaises(TypeError):
             x + "1"
+
+    def test_angles(self):
+        x = np.linspace(-1, 1, 101, dtype=np.float32)
+        for name in ("arcsin", "arccos", "arctan", "sinh", "cosh", "arcsinh", "arctanh"):
+            with self.subTest(name), np.errstate(divide="ignore"):
+                got = np.asarray(getattr(gb.tensor(x), name.replace("arc", "a"))())
+                np.testing.assert_allclose(got, getattr(np, name)(x.astype(np.float64)), rtol=3e-7, atol=1e-7)
+        np.testing.assert_allclose(np.asarray(gb.tensor(x + 2).acosh()), np.arccosh((x + 2).astype(np.float64)), rtol=3e-7)
+        np.testing.assert_allclose(np.asarray(gb.tensor(x).atan2(gb.tensor(x[::-1].copy()))), np.arctan2(x.astype(np.float64), x[::-1]), rtol=3e-7)
+        self.assertEqual(gb.tensor([1.5, 2.0]).copysign(gb.tensor([-0.0, 1.0])).tolist(), [-1.5, 2])
 
     def test_truth_and_numbers(self):
         self.assertEqual(float(gb.tensor([2.5])), 2.5)
