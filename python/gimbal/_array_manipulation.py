@@ -362,7 +362,11 @@ def _positive(ids, n):
 
 def _product(a, b):
     """Products of matrices; those of integers by their elements, since kernels of products have floats."""
-    return a @ b if isdtype(a.dtype, "real floating") else (a.unsqueeze(-1) * b.unsqueeze(-3)).sum((-2,)).to(a.dtype)
+    if isdtype(a.dtype, "real floating"):
+        return a @ b
+    if a.shape[-1] != b.shape[-2]:
+        raise _gimbal.ShapeError(f"matmul: {a.shape} with {b.shape}: the inner dimensions differ")
+    return (a.unsqueeze(-1) * b.unsqueeze(-3)).sum((-2,)).to(a.dtype)
 
 
 def matmul(x1, x2, /):
@@ -390,9 +394,11 @@ def tensordot(x1, x2, /, *, axes=2):
     first, second = (tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes))) if isinstance(axes, int) else ([_at(a, i) for i in axes[0]], [_at(b, i) for i in axes[1]])
     left, right = [i for i in range(a.ndim) if i not in first], [i for i in range(b.ndim) if i not in second]
     inner = math.prod(a.shape[i] for i in first)
-    shape = tuple(a.shape[i] for i in left) + tuple(b.shape[i] for i in right)
-    rows = permute_dims(a, [*left, *first]).reshape((-1, inner))
-    return _product(rows, permute_dims(b, [*second, *right]).reshape((inner, -1))).reshape(shape)
+    if [a.shape[i] for i in first] != [b.shape[i] for i in second]:
+        raise _gimbal.ShapeError(f"tensordot: {a.shape} with {b.shape}: the summed dimensions differ")
+    rows, columns = tuple(a.shape[i] for i in left), tuple(b.shape[i] for i in right)
+    matrices = permute_dims(a, [*left, *first]).reshape((math.prod(rows), inner)), permute_dims(b, [*second, *right]).reshape((inner, math.prod(columns)))
+    return _product(*matrices).reshape(rows + columns)
 
 
 UniqueAll = namedtuple("UniqueAll", "values indices inverse_indices counts")

@@ -86,8 +86,8 @@ def _views(x, parts):
                 x = _gimbal.unsqueeze(x, dim)
                 chosen = [_making.zeros((int(bool(p)),), "i64", x.queue)]
             elif _is_mask(p):
-                if p.shape != x.shape[dim:dim + p.ndim]:
-                    raise _gimbal.ShapeError(f"an index of bools has {p.shape}, expected {x.shape[dim:dim + p.ndim]}")
+                if any(m not in (0, n) for m, n in zip(p.shape, x.shape[dim:])):  # a mask without elements holds nowhere
+                    raise _gimbal.IndexError(f"an index of bools has {p.shape}, expected {x.shape[dim:dim + p.ndim]}")
                 chosen = _places(p)
             elif isinstance(p, Tensor):
                 if not p.dtype.name[0] in "iu":
