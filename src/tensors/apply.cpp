@@ -196,10 +196,13 @@ std::optional<Tensor> repeated(const std::shared_ptr<Queue::State>& queue, std::
                                std::span<const Tensor> in, bool trusted) {
   Queue::State& q = *queue;
   const std::lock_guard lock(q.mutex);
-  const auto it = q.known.find(key);
-  if (it == q.known.end() || (trusted && !it->second->second.trusted)) return std::nullopt;
-  q.signatures.splice(q.signatures.begin(), q.signatures, it->second);
-  Signature& s = it->second->second;
+  if (q.signatures.empty() || q.signatures.front().first != key) {  // else it is the last one again
+    const auto it = q.known.find(key);
+    if (it == q.known.end()) return std::nullopt;
+    q.signatures.splice(q.signatures.begin(), q.signatures, it->second);
+  }
+  Signature& s = q.signatures.front().second;
+  if (trusted && !s.trusted) return std::nullopt;
   std::optional<Tensor> out;
   if (s.bytes) {
     auto made = output_of(queue, s);

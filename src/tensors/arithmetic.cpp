@@ -38,16 +38,32 @@ Own with_number(const gimbal::MapFacts& f, Own t, Scalar s) {
   return t == Own::Bool ? Own::I64 : t;
 }
 
-// Small operations ask for it by name: texts with their lengths are compared sooner.
+// Small operations ask for them by name, so it is found by a hash.
 constexpr auto kFunctionNames = [] {
   std::array<std::string_view, std::size(gimbal::kMaps)> all{};
   std::transform(std::begin(gimbal::kMaps), std::end(gimbal::kMaps), all.begin(),
                  [](const gimbal::MapFacts& f) { return std::string_view(f.name); });
   return all;
 }();
+constexpr uint8_t place_of(std::string_view name) {
+  size_t hash = name.size();
+  for (char c : name) hash = 31 * hash + uint8_t(c);
+  return uint8_t(hash);
+}
+// Numbers of functions from 1 on, from the place of their name on; 0: the end.
+constexpr auto kFunctionPlaces = [] {
+  std::array<uint8_t, 256> all{};
+  for (size_t i = 0; i < kFunctionNames.size(); i++) {
+    uint8_t at = place_of(kFunctionNames[i]);
+    while (all[at]) at++;
+    all[at] = uint8_t(i + 1);
+  }
+  return all;
+}();
 const gimbal::MapFacts* facts_of(std::string_view name) {
-  const auto at = std::find(kFunctionNames.begin(), kFunctionNames.end(), name);
-  return at == kFunctionNames.end() ? nullptr : &gimbal::kMaps[at - kFunctionNames.begin()];
+  for (uint8_t at = place_of(name); const size_t number = kFunctionPlaces[at]; at++)
+    if (kFunctionNames[number - 1] == name) return &gimbal::kMaps[number - 1];
+  return nullptr;
 }
 
 Result<const gimbal::MapFacts*> asked(std::string_view name, int operands) {

@@ -14,6 +14,12 @@ uint64_t size_class(uint64_t bytes) {
   return (n + step - 1) / step * step;
 }
 
+// The number of a size that size_class() gave.
+size_t class_number(uint64_t size) {
+  const int doublings = std::bit_width(size) - 1;
+  return size_t(8 * doublings) + (size >> (doublings - 3) & 7);
+}
+
 constexpr uint64_t kMostKept = 256 << 20;  // more than what is in tensors
 
 }  // namespace
@@ -34,9 +40,9 @@ Result<std::shared_ptr<Block>> MemoryPool::allocate(uint64_t bytes) {
   const uint64_t size = size_class(bytes);
   std::lock_guard lock(mutex_);
   Buffer buffer;
-  if (auto it = kept_.find(size); it != kept_.end() && !it->second.empty()) {
-    buffer = std::move(it->second.back());
-    it->second.pop_back();
+  if (auto& kept = kept_[class_number(size)]; !kept.empty()) {
+    buffer = std::move(kept.back());
+    kept.pop_back();
     cached_ -= size;
   } else {
     if (limit_ && live_ + cached_ + size > limit_) give_back_all();
@@ -66,12 +72,12 @@ void MemoryPool::take_back(Buffer buffer) {
   live_ -= size;
   if (cached_ + size > live_ + kMostKept) return (void)device_->wait();  // and the buffer ends here
   cached_ += size;
-  kept_[size].push_back(std::move(buffer));
+  kept_[class_number(size)].push_back(std::move(buffer));
 }
 
 void MemoryPool::give_back_all() {
   if (cached_) (void)device_->wait();  // what uses them must be done
-  kept_.clear();
+  for (auto& kept : kept_) kept.clear();
   cached_ = 0;
 }
 

@@ -1,9 +1,9 @@
 // Memory of a device for tensors. Blocks that are free again are kept by size for later ones: fresh memory
 // costs more than most operations. A queue works in order, so a block may be used again at once.
 #pragma once
+#include <array>
 #include <memory>
 #include <mutex>
-#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
@@ -60,7 +60,7 @@ class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
   std::unique_ptr<Device> device_;
   const uint64_t limit_;  // 0: none
   mutable std::mutex mutex_;
-  std::unordered_map<uint64_t, std::vector<Buffer>> kept_;  // by size
+  std::array<std::vector<Buffer>, 8 * 64> kept_;  // by size class: eight to a doubling
   uint64_t live_ = 0, cached_ = 0, peak_ = 0;
 };
 
