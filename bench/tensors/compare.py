@@ -92,7 +92,7 @@ def memory_limits(n):
     """Functions that move n values each, by what they move: the fastest loops of one thread."""
     loops = compiled(LOOPS, ["-O3", "-march=native", "-Wno-psabi"])
     loops.read_all.restype = ctypes.c_float
-    a, b, y = (np.zeros(n + 16, "f4") for _ in range(3))
+    a, b, y = (np.ones(n + 16, "f4") for _ in range(3))  # zeros would be one page
     p, q, r = (ctypes.c_void_p(v.ctypes.data + -v.ctypes.data % 64) for v in (a, b, y))
     lines = ctypes.c_long(n // 16)
 
