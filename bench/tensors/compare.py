@@ -67,7 +67,7 @@ def standard_sort():
     return sort
 
 
-# The least that one thread does: reads an array, one in and one out, two in and one out; with stores that pass the caches, too.
+# Loops that read one array, copy one, and add two. copy and add exist with stores that bypass the caches, too.
 LOOPS = """
 typedef float V __attribute__((vector_size(64)));
 extern "C" float read_all(const V* a, long n) {
@@ -89,7 +89,7 @@ extern "C" void add_past(const V* a, const V* b, V* y, long n) { for (long i = 0
 
 
 def memory_limits(n):
-    """Functions that move n values each, by what they move: the fastest loops of one thread."""
+    """Plain loops of one thread over n values, by how they use memory. The fastest of each list is the limit."""
     loops = compiled(LOOPS, ["-O3", "-march=native", "-Wno-psabi"])
     loops.read_all.restype = ctypes.c_float
     a, b, y = (np.ones(n + 16, "f4") for _ in range(3))  # zeros would be one page
@@ -98,7 +98,7 @@ def memory_limits(n):
 
     def call(name):
         f = getattr(loops, name)
-        return lambda arrays=(a, b, y): f(p, q, r, lines)  # which keep their memory
+        return lambda arrays=(a, b, y): f(p, q, r, lines)  # the default keeps the arrays alive
 
     limits = {"read": [lambda arrays=(a,): loops.read_all(p, lines)]}
     for name in ("copy", "add"):
@@ -107,7 +107,7 @@ def memory_limits(n):
 
 
 def limit_of(work):
-    """What a work moves at least, if memory limits it."""
+    """The key of memory_limits() for a work; None: memory does not limit it."""
     for begin, moves in (("add, 16 v", None), ("add", "add"), ("sum", "read"), ("exp", "copy"), ("tanh", "copy"), ("transposed", "copy")):
         if work.startswith(begin):
             return moves
@@ -163,7 +163,9 @@ def main():
             least = limits[limit_of(name)] if limit_of(name) and options.threads == 1 else []
             rounds = [(seconds(ours), seconds(theirs), min(map(seconds, least), default=0)) for _ in range(options.rounds)]
             results.append({"work": name, "seconds": statistics.median(r[0] for r in rounds), "other_seconds": statistics.median(r[1] for r in rounds),
-                            "ratio": statistics.median(r[1] / r[0] for r in rounds), "of_memory": statistics.median(r[2] / r[0] for r in rounds)})
+                            "ratio": statistics.median(r[1] / r[0] for r in rounds)})
+            if least:
+                results[-1]["of_memory"] = statistics.median(r[2] / r[0] for r in rounds)
             if not options.json:
                 print(f"{name:48} {results[-1]['seconds'] * 1e6:12.1f} us {results[-1]['other_seconds'] * 1e6:12.1f} us   ratio {results[-1]['ratio']:.2f}"
                       + (f"   {results[-1]['of_memory']:.0%} of the memory's limit" if least else ""), flush=True)

@@ -5,6 +5,7 @@ import math
 from collections import namedtuple
 
 from . import _gimbal, _making
+from ._indexing import places_of
 from ._array_dtypes import _promoted, bool as bool_, int64, isdtype, uint64
 
 Tensor = _gimbal.Tensor
@@ -274,13 +275,7 @@ def nonzero(x, /):
     """The places of the elements that are not 0, one tensor for each axis."""
     if x.ndim == 0:
         raise _gimbal.UsageError("nonzero: a tensor of no axes")
-    flat = [i for i, v in enumerate(x.reshape((-1,)).tolist()) if v]
-    places = _making.tensor(flat, "i64", x.queue) if flat else _making.zeros((0,), "i64", x.queue)
-    all = []
-    for n in reversed(x.shape):
-        all.append(places % n if flat else places)
-        places = places // n if flat else places
-    return tuple(reversed(all))
+    return tuple(places_of(x))
 
 
 def searchsorted(x1, x2, /, *, side="left", sorter=None):

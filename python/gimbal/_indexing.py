@@ -27,7 +27,7 @@ def _is_mask(p):
 
 
 def _covered(p):
-    """How many dims it takes."""
+    """How many dims a part takes."""
     return p.ndim if _is_mask(p) else int(p is not None and p is not Ellipsis)
 
 
@@ -52,8 +52,8 @@ def _slice(x, dim, part):
     return _gimbal.narrow(x, dim, begin if size else 0, size, step if size else 1)
 
 
-def _places(mask):
-    """The ids of the elements that hold, one tensor for each dim. Reads the mask on the host."""
+def places_of(mask):
+    """The ids of the elements that are not 0, one tensor for each dim. Reads the tensor on the host."""
     flat = [i for i, holds in enumerate(mask.reshape((-1,)).tolist()) if holds]
     places = _making.tensor(flat, "i64", mask.queue) if flat else _making.zeros((0,), "i64", mask.queue)
     ids = []
@@ -88,7 +88,7 @@ def _views(x, parts):
             elif _is_mask(p):
                 if any(m not in (0, n) for m, n in zip(p.shape, x.shape[dim:])):  # a mask without elements holds nowhere
                     raise _gimbal.IndexError(f"an index of bools has {p.shape}, expected {x.shape[dim:dim + p.ndim]}")
-                chosen = _places(p)
+                chosen = places_of(p)
             elif isinstance(p, Tensor):
                 if not p.dtype.name[0] in "iu":
                     raise _gimbal.DTypeError(f"an index is a tensor of integers or bools, found {p.dtype!r}")

@@ -13,10 +13,10 @@ import tempfile
 
 from suites import Tally, source
 
-# The suite takes it for granted that there is a complex dtype: (file, line, what stands there instead).
+# Lines of the suite that assume a complex dtype: (file, line, its replacement).
 LINES = (("array_api_tests/dtype_helpers.py", "for dt in complex_dtypes], key=lambda x: x[1]\n", "for dt in complex_dtypes], key=lambda x: x[1], default=(None,)\n"),
          ("array_api_tests/test_signatures.py", "cmplx_name = dh.dtype_to_name[dh.widest_complex_dtype]\n", 'cmplx_name = "complex128"\n'))
-# Complex numbers there are none; tensors store and convert the others, and do not compute with them.
+# Tensors have no complex dtypes. They store and convert the three integer dtypes, but do not compute with them.
 NO_ARITHMETIC = "complex64,complex128,int8,uint16,uint64"
 
 
