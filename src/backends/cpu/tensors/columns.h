@@ -5,6 +5,7 @@
 #include "backends/cpu/tensors/reduce.h"
 
 constexpr int64_t kStripBytes = 2048;   // of a row: 16 lanes of it stay in the L1 cache
+constexpr int64_t kRowsAhead = 4;       // a strip is too short for the processor to see the next rows coming
 constexpr int64_t kFewestColumns = 16;  // fewer are no faster than output by output
 constexpr int64_t kMostRows = int64_t(1) << 30;
 
@@ -15,28 +16,46 @@ inline void take_in(C* lane, const C* x, int64_t n) {
     for (; i + 16 <= n; i += 16) store(lane + i, How::join(load(lane + i), load(x + i)));
   for (; i < n; i++) lane[i] = How::join(lane[i], x[i]);
 }
+template <class How, class C>
+inline void clear(C* lane, int64_t n) {
+  int64_t i = 0;
+  if constexpr (__is_same(C, float))
+    for (; i + 16 <= n; i += 16) store(lane + i, splat(How::first));
+  for (; i < n; i++) lane[i] = How::first;
+}
+
+template <class T>
+inline void prefetch(const T* x, int64_t n) {
+  for (int64_t i = 0; i < n; i += 64 / int64_t(sizeof(T))) __builtin_prefetch(x + i);
+}
 
 // For each column of a strip what ChunkTree is for one: level 0 takes in rows, the next ones chunks.
 template <class How, class C>
 struct StripTree {
   static constexpr int kLevels = 3;
   static constexpr int64_t kWidth = kStripBytes / int64_t(sizeof(C));
-  alignas(64) C lanes[kLevels][16][kWidth];
+  static constexpr int64_t kApart =
+      kWidth + 64 / int64_t(sizeof(C));  // no multiple of a page: few sets of the L1 cache
+  alignas(64) C lanes[kLevels][16][kApart];
   int64_t n[kLevels] = {};
   const int64_t width;
 
   explicit StripTree(int64_t columns) : width(columns) {}
   void add(const C* x, int level = 0) {
-    if (n[level] == 0)
-      for (auto& lane : lanes[level])
-        for (int64_t i = 0; i < width; i++) lane[i] = How::first;
-    take_in<How>(lanes[level][n[level]++ % 16], x, width);
+    join_lane(level, x);
     if (n[level] < kChunkOfSums || level + 1 == kLevels) return;
     const C* const chunk = folded(level);
     n[level] = 0;
     add(chunk, level + 1);
   }
+  // A lane has no value before its first row.
+  void join_lane(int level, const C* x) {
+    C* const lane = lanes[level][n[level] % 16];
+    if (n[level]++ < 16) clear<How>(lane, width);
+    take_in<How>(lane, x, width);
+  }
   const C* folded(int level) {
+    for (int64_t i = n[level]; i < 16; i++) clear<How>(lanes[level][i], width);
     for (int step = 8; step; step /= 2)
       for (int i = 0; i < step; i++) take_in<How>(lanes[level][i], lanes[level][i + step], width);
     return lanes[level][0];
@@ -48,11 +67,7 @@ struct StripTree {
       if (!higher) return folded(level);
       if (n[level] == 0) continue;
       // add() would fold a level that becomes full: here its rest follows.
-      const C* const chunk = folded(level);
-      if (n[level + 1] == 0)
-        for (auto& lane : lanes[level + 1])
-          for (int64_t i = 0; i < width; i++) lane[i] = How::first;
-      take_in<How>(lanes[level + 1][n[level + 1]++ % 16], chunk, width);
+      join_lane(level + 1, folded(level));
     }
     return folded(kLevels - 1);
   }
@@ -100,6 +115,8 @@ inline void reduce_strips(const CpuTask& t, int64_t begin, int64_t end, C diviso
       StripTree<How, C> tree(width);
       for (int64_t row = 0; row < rows; row++) {
         const T* const x = from + offset_of(reduced, row);
+        if (strips > 1 && row + kRowsAhead < rows)
+          prefetch(from + offset_of(reduced, row + kRowsAhead), width);
         if constexpr (__is_same(T, C)) {
           tree.add(x);
         } else {
