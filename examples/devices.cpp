@@ -17,7 +17,8 @@ int main(int argc, char** argv) {
   gimbal::Engine engine(options);
   for (const gimbal::Backend& b : engine.backends()) {
     if (!b.available)
-      std::printf("%s: no [%s] %s\n", b.name.c_str(), b.why_not.reason.c_str(), b.why_not.message.c_str());
+      std::printf("%s: no [%s] %s; %s\n", b.name.c_str(), b.why_not.reason.c_str(), b.why_not.message.c_str(),
+                  b.why_not.remedy.c_str());
     for (const gimbal::Device& d : b.devices)
       std::printf("%s: %s, %.2f GB free\n", d.id.c_str(), d.name.c_str(), double(d.memory_free) / 1e9);
   }

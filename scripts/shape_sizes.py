@@ -9,6 +9,7 @@ KNOWN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src", "d
 with open(KNOWN, encoding="utf-8") as file:
     # The CPU's first: the others are compared with it.
     NAMES = sorted(re.findall(r'^GIMBAL_KNOWN_BACKEND\(\w+, *"(\w+)"', file.read(), re.M), key=lambda name: name != "cpu")
+ONE_SET = "cpu-common"
 COLUMNS = ["shape", "`gimbal`, MB", "plugins, MB", "together, MB", "its worker, MB"]
 
 
@@ -55,9 +56,11 @@ def table(columns, rows):
 
 
 def order_broken(shape_bytes):
-    """Where each single shape < the sets of several does not hold, of `gimbal` with its plugins. Which single one is the smallest is not
-    asked: a CPU's kernels lie as machine code in the program, a GPU's packed in a plugin."""
-    sets = [name for name in shape_bytes if name not in NAMES]
-    pairs = [(name, one) for name in NAMES if name in shape_bytes for one in sets]
+    """Where each single shape < the sets of several does not hold, of `gimbal` with its plugins. The CPU alone is the smallest with the kernels of
+    one instruction set (ONE_SET); with those of all, which are machine code, it is larger than a GPU's packed kernels of one language."""
+    single = [name for name in NAMES if name in shape_bytes]
+    sets = [name for name in shape_bytes if name not in [*NAMES, ONE_SET]]
+    pairs = [(name, one) for name in single for one in sets]
+    pairs += [(ONE_SET, name) for name in single if ONE_SET in shape_bytes and name != "metal"]  # which has kernels on a Mac only
     return [f"{small} ({megabytes(shape_bytes[small])} MB) is not smaller than {large} ({megabytes(shape_bytes[large])} MB)"
             for small, large in pairs if not shape_bytes[small] < shape_bytes[large]]

@@ -14,9 +14,9 @@ Usage: combinations.py [--build WHICH] [--list] [--folder FOLDER] [--jobs N]
 
 Each set is configured in a folder of its own, with warnings as errors. Only what CMake finds out about the machine (compilers,
 Python, threads) is found out once and copied. Of every set: the compile commands name a file of each backend that is on, and none of one that is off.
-It prints the stripped sizes of each build. Three things must hold: `gimbal` with its plugins is smaller for each backend alone than for all
-together; the logits of a text are the same bits on each backend; and the CPU's kernels are the same machine code in each program. CUDA and ROCm use
-the pretended drivers of the tests (preset `gpu`).
+It prints the stripped sizes of each build. Four things must hold: `gimbal` with its plugins is smaller for each backend alone than for all
+together, and smallest for the CPU with one instruction set; the logits of a text are the same bits on each backend; the CPU's kernels are the same
+machine code in each program; and the examples, built with each set, run. CUDA and ROCm use the pretended drivers of the tests (preset `gpu`).
 """
 import argparse
 import concurrent.futures
@@ -34,8 +34,9 @@ import time
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 sys.path.insert(0, os.path.join(ROOT, "scripts"))
+import run_examples  # noqa: E402
 from compatibility import with_drivers  # noqa: E402
-from shape_sizes import COLUMNS, cells, order_broken, sizes_in, table, together  # noqa: E402
+from shape_sizes import COLUMNS, ONE_SET, cells, order_broken, sizes_in, table, together  # noqa: E402
 
 NOT_FOR_USERS = {"emulator", "toy"}
 # Backends that share code, and those that share nothing.
@@ -116,12 +117,12 @@ def what_it_compiles(folder):
         return {m.group(1) for entry in json.load(file) if (m := re.search(r"/src/backends/([a-z0-9_]+)/", entry["file"]))}
 
 
-def configured(name, chosen, names, facts, folder):
+def configured(name, chosen, names, facts, folder, more=()):
     """(seconds, what is wrong or None)"""
     begin = time.monotonic()
     where = place(folder, name)
     seed(where, facts)
-    done = configure(where, chosen, names)
+    done = configure(where, chosen, names, more)
     wrong = None
     if done.returncode:
         wrong = f"cannot be configured:\n{done.stdout}"
@@ -165,28 +166,43 @@ def logits(program, backend):
     return hashlib.sha256(done.stdout).hexdigest(), None, None
 
 
+def wrong_examples(folder, chosen, names):
+    """What is wrong with a build's examples. `devices` names each backend that was left out, with its option; the CPU runs them all."""
+    environment = {**os.environ, "GIMBAL_BACKEND_PATH": folder}  # the examples lie one folder below the plugins
+    folder = os.path.join(folder, "examples")
+    text = run_examples.run(os.path.join(folder, "example_devices"), environment=environment).stdout
+    wrong = []
+    for name in names:
+        left_out = re.search(f"^{name}: no \\[not-built\\] .*-DGIMBAL_BACKEND_{name.upper()}=ON", text, re.M)
+        if bool(left_out) == (name in chosen):
+            wrong.append(f"example_devices of {'+'.join(chosen)} is wrong about {name}: {text}")
+    return wrong + (run_examples.wrong_on_the_cpu(folder, environment) if "cpu" in chosen else [])
+
+
 def page(names):
     """docs/combinations.md: what `make check-combinations` does with each set."""
     gpus = [name for name in names if name != "cpu"]
-    single = {(name,) for name in names}
+    built_sets = {(name,) for name in names} | {tuple(sorted(pair, key=names.index)) for pair in chosen_pairs(names)}
 
     def cell(chosen):
         if not chosen:
             return "refused"
-        return "configured, built" if chosen in single else "configured"
+        return "configured, built" if chosen in built_sets else "configured"
 
     rows = [("none", (), ("cpu",))]
     rows += [(", ".join(set_), set_, ("cpu", *set_)) for set_ in subsets(gpus)]
     lines = [f"| {label} | {cell(without)} | {cell(tuple(n for n in names if n in with_))} |" for label, without, with_ in rows]
     return f"""# Combinations of backends
 
-What `make check-combinations` does with each of the {2 ** len(names) - 1} sets of backends. CI does it with the sets of one, two, all but one, and all
-backends (`CONFIGURE=some`). "Configured": the set configures with warnings as errors, and the compile commands name files of its backends and
-of no other. "Built": compiled, linked and compared in size. The
-preset `gpu` builds all of them together, with all tests. Each program that is built computes the logits of a text on its backends, which must be the
-same bits by all (Metal has no device here; the drivers of CUDA and ROCm are those that the tests pretend). The CPU's kernels must be the same machine code
-in each program and in that of the preset `gpu`: no combination is slower than another.
-`BUILD=pairs make check-combinations` also builds {len(chosen_pairs(names))} pairs: cpu with each other backend, and {", ".join("+".join(p) for p in PAIRS)}.
+What `BUILD=pairs make check-combinations` does with each of the {2 ** len(names) - 1} sets of backends. CI does it with the sets of one, two,
+all but one, and all backends (`CONFIGURE=some`). "Configured": the set configures with warnings as errors, and the compile commands name files of its
+backends and of no other. "Built": compiled, linked and compared in size. The preset `gpu` builds all backends together, with all tests.
+
+Each program that is built computes the logits of a text on its backends. All must be the same bits (Metal has no device
+here; the drivers of CUDA and ROCm are those that the tests pretend). The CPU's kernels must be the same machine code in each program and in that of the
+preset `gpu`: no combination is slower than another. The [examples](../examples) are built with each set. On the CPU all of them run; without it,
+`devices` names each backend that was left out. The CPU alone is also built with the kernels of one instruction set, which must be the
+smallest of all.
 
 `scripts/check/combinations.py --page update` writes this page, and `check_combinations_page` compares it.
 
@@ -229,24 +245,26 @@ def main():
                 "all": singles + chosen_pairs(names) + [tuple(names)]}[wanted.build]
     some = [set_ for set_ in subsets(names) if len(set_) in (1, 2, len(names) - 1, len(names))]
     to_configure = {"none": [], "singles": singles, "some": some, "all": subsets(names)}[wanted.configure]
-    to_configure += [chosen for chosen in to_build if chosen not in to_configure]
     if wanted.list:
-        print("\n".join("+".join(chosen) for chosen in to_configure))
+        print("\n".join("+".join(chosen) for chosen in to_configure + [chosen for chosen in to_build if chosen not in to_configure]))
         return 0
 
     wrong = []
     begin = time.monotonic()
     facts = what_cmake_knows(wanted.folder, names)
 
-    def one(chosen):
-        name = "+".join(chosen)
-        result = configured(name, chosen, names, facts, wanted.folder)
-        if chosen not in to_build and not result[1]:
+    shapes = [("+".join(chosen), chosen, ["-DGIMBAL_EXAMPLES=ON"]) for chosen in to_build]
+    shapes += [(ONE_SET, chosen, [*more, "-DGIMBAL_CPU_VARIANTS=common"]) for _, chosen, more in shapes if chosen == ("cpu",)]
+
+    def one(shape):
+        name, chosen, options = shape
+        result = configured(name, chosen, names, facts, wanted.folder, options)
+        if shape not in shapes and not result[1]:
             shutil.rmtree(place(wanted.folder, name))
         return name, result
 
     with concurrent.futures.ThreadPoolExecutor(wanted.jobs) as pool:
-        results = list(pool.map(one, to_configure))
+        results = list(pool.map(one, shapes + [("+".join(chosen), chosen, []) for chosen in to_configure if chosen not in to_build]))
     wrong += [f"{name} {why}" for name, (_, why) in results if why]
     longest = max((seconds, name) for name, (seconds, _) in results)
     print(f"check-combinations: {len(results)} sets of {len(names)} backends configured in {time.monotonic() - begin:.0f} s "
@@ -255,8 +273,7 @@ def main():
     rows, shape_bytes, bits = [], {}, {}
     all_backends = kernels(os.path.join(ROOT, "build", "gpu"))
     code = {"the preset gpu": all_backends} if all_backends else {}
-    for chosen in to_build if not wrong else []:
-        name = "+".join(chosen)
+    for name, chosen, _ in shapes if not wrong else []:
         seconds, why = built(name, wanted.folder, wanted.jobs)
         print(f"check-combinations: {name}: {'FAILED' if why else 'built'} in {seconds:.0f} s", flush=True)
         if why:
@@ -270,6 +287,7 @@ def main():
                 print(f"check-combinations: {name}: no logits on {backend}: {untried}", flush=True)
             if why:
                 wrong.append(f"{name} {why}")
+        wrong += wrong_examples(place(wanted.folder, name), chosen, names)
         if "cpu" in chosen:
             code[name] = kernels(place(wanted.folder, name))
         sizes = sizes_in(place(wanted.folder, name))

@@ -36,6 +36,12 @@ std::vector<std::string> plugins_in(const std::string& folder) {
   return all;
 }
 
+std::string in_capitals(std::string name) {
+  for (char& c : name)
+    if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
+  return name;
+}
+
 }  // namespace
 
 Status check_name(const Library& plugin, const std::string& name) {
@@ -89,11 +95,15 @@ Result<LibraryPtr> Backends::library(const std::string& name) {
   if (e && e->library) return e->library;
   if (e && e->error) return *e->error;
   if (!e || !e->source.present)
-    return Error{Code::NoBackend,
-                 format("this program was built without the {} backend, and there is no plugin {}{}{} either",
-                        name, kBegin, name, kEnd),
-                 "put the plugin beside the program, or name its folder in GIMBAL_BACKEND_PATH",
-                 reason::kNotBuilt};
+    return Error{
+        Code::NoBackend,
+        format("this program was built without the {} backend, and there is no plugin {}{}{} either", name,
+               kBegin, name, kEnd),
+        e ? format("build gimbal with -DGIMBAL_BACKEND_{}=ON, or put the plugin beside the program or "
+                   "into a folder of GIMBAL_BACKEND_PATH",
+                   in_capitals(name))
+          : "put the plugin beside the program, or name its folder in GIMBAL_BACKEND_PATH",
+        reason::kNotBuilt};
   auto opened = Library::open(e->source.path);
   if (opened)
     if (auto named = check_name(**opened, name); !named) opened = named.error();

@@ -45,7 +45,9 @@ TEST(Backends, WhatIsNotThereIsNotBuilt) {
     EXPECT_EQ(l.error().code, Code::NoBackend);
     EXPECT_STREQ(l.error().reason, reason::kNotBuilt);
     EXPECT_NE(l.error().message.find(name), std::string::npos) << l.error().message;
-    EXPECT_FALSE(l.error().remedy.empty());
+    EXPECT_NE(l.error().remedy.find("GIMBAL_BACKEND_PATH"), std::string::npos) << l.error().remedy;
+    const bool has_option = l.error().remedy.find(" -DGIMBAL_BACKEND_C") != std::string::npos;
+    EXPECT_EQ(has_option, name != std::string("never heard of")) << l.error().remedy;
     EXPECT_FALSE(b.source(name).present);
     EXPECT_EQ(b.source(name).name, name);
   }

@@ -11,6 +11,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "check"))
+import run_examples  # noqa: E402
+
 EXIT_NO_BACKEND = 4  # docs/cli.md
 wrong = []
 
@@ -72,14 +75,7 @@ def check_consumer(build, work, place, environment):
     lost = run(consumer, "metal", plugins, env={**environment, **fake})
     check(lost.stdout == same.stdout and "recovered: metal:0, cpu:0" in lost.stderr and "at last on cpu:0" in lost.stderr,
           f"when its card is lost, another project's program says '{lost.stdout}' and '{lost.stderr}'")
-    for example in sorted(name for name in os.listdir(os.path.join(here, "..", "..", "examples")) if name.endswith((".c", ".cpp"))):
-        done = run(os.path.join(folder, "example_" + os.path.splitext(example)[0]), input="Once upon a time\n", env=environment)
-        check(done.returncode == 0 and done.stdout.strip(), f"examples/{example}: {done.returncode} {done.stdout} {done.stderr}")
-    tensors = os.path.join(here, "..", "..", "examples", "tensors")
-    for example in sorted(name[:-4] for name in os.listdir(tensors) if name.endswith(".cpp")):
-        done = run(os.path.join(folder, f"example_tensors_{example}"), env=environment)
-        with open(os.path.join(tensors, "expected", f"{example}.txt"), encoding="utf-8") as file:
-            check(done.returncode == 0 and done.stdout == file.read(), f"examples/tensors/{example}: {done.returncode} {done.stdout} {done.stderr}")
+    wrong.extend(run_examples.wrong_on_the_cpu(folder, environment))
     link = os.readlink(os.path.join(place, "lib", "libgimbal.so"))
     check(link == "libgimbal.so.1", f"libgimbal.so leads to {link}, not to the number of its interface")
     python = run(sys.executable, os.path.join(here, "..", "..", "examples", "python_ctypes.py"), os.path.join(place, "lib", "libgimbal.so"), env=environment)

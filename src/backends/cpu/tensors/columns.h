@@ -34,8 +34,8 @@ template <class How, class C>
 struct StripTree {
   static constexpr int kLevels = 3;
   static constexpr int64_t kWidth = kStripBytes / int64_t(sizeof(C));
-  static constexpr int64_t kApart =
-      kWidth + 64 / int64_t(sizeof(C));  // no multiple of a page: few sets of the L1 cache
+  // Lanes a multiple of 2 KB apart would meet in a few sets of the L1 cache.
+  static constexpr int64_t kApart = kWidth + 64 / int64_t(sizeof(C));
   alignas(64) C lanes[kLevels][16][kApart];
   int64_t n[kLevels] = {};
   const int64_t width;
