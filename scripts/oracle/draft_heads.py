@@ -23,6 +23,7 @@ import gguf_file  # noqa: E402
 import install  # noqa: E402
 
 TOKENS, GREEDY = 24, 6
+MOST_ROWS = 16  # of a block: kMaxDrafts + 1
 I64 = 27  # the id of the format in tensors
 
 # Sizes: d width, h heads, kv heads of keys and values, hd their size, f feed-forward, t the target's width, v its tokens, n logits.
@@ -52,12 +53,37 @@ ASSISTANT = {
     "head": "token_embd d v; output_norm d; nextn.pre_projection 2*t d; nextn.post_projection d t; rope_freqs hd//2",
     "layer": "attn_norm d; attn_q d h*{0}; attn_q_norm {0}; attn_output h*{0} d; post_attention_norm d; ffn_norm d; ffn_gate d f; ffn_up d f; "
              "ffn_down f d; post_ffw_norm d; layer_output_scale 1",
-    "heads": ["w", "hd", "w"]}
+    "heads": ["w", "hd", "w"], "gelu_by_table": True}  # in half precision, as the target's
 HEADS["gemma4-assistant"] = ASSISTANT
 
 
+
+# Heads that guess a block in one step: r the number of layers that they read, b the rows of a block. Their width is the target's.
+BLOCK = {"target_hidden_size": "t", "block_size": "b", "attention.layer_norm_rms_epsilon": "1e-5"}
+HEADS["dflash"] = {  # with tables of its own, fewer logits, and a window
+    "target": "llama", "sizes": dict(d="t", h=5, kv=1, hd=16, f=52, n=200, r=3, b=7),
+    "keys": {**BLOCK, "block_count": "2", "target_layers": "[1, 0, 2]", "attention.sliding_window": "9",
+             "attention.sliding_window_pattern": "[1, 0]"},
+    "head": "fc r*t d; enc.output_norm d; output_norm d; output d n; token_embd d v",
+    "layer": "attn_norm d; attn_q d h*hd; attn_k d kv*hd; attn_v d kv*hd; attn_q_norm hd; attn_k_norm hd; attn_sinks h; attn_output h*hd d; "
+             "ffn_norm d; ffn_gate d f; ffn_up d f; ffn_down f d"}
+HEADS["dflash-borrowing"] = {  # with the target's table and output head, values from the keys, and all that is optional
+    "target": "qwen3", "sizes": dict(d="t", h=4, kv=2, hd=24, f=40, n=0, r=2, b=5),
+    "keys": {**BLOCK, "block_count": "2", "target_layers": "[0, 2]", "hidden_activation": "'gelu_pytorch_tanh'", "embedding_scale": "1.75",
+             "attention.scale": "0.25"},
+    "gelu_by_table": True,
+    "head": "fc r*t d; enc.output_norm d; output_norm d; rope_freqs hd//2",
+    "layer": "attn_norm d; attn_q d h*hd; attn_k d kv*hd; attn_q_norm hd; attn_k_norm hd; attn_output h*hd d; post_attention_norm d; "
+             "ffn_norm d; ffn_gate d f; ffn_up d f; ffn_down f d; post_ffw_norm d; layer_output_scale 1"}
+HEADS["dflash-causal"] = {  # whose rows see no later ones; a block longer than what is drafted at once
+    "target": "llama", "sizes": dict(d="t", h=3, kv=3, hd=16, f=36, n=0, r=1, b=20),
+    "keys": {**BLOCK, "block_count": "1", "target_layers": "[2]", "attention.causal": "True"},
+    "head": "fc r*t d; enc.output_norm d; output_norm d; token_embd d v", "layer": HEADS["dflash"]["layer"].replace("attn_sinks h; ", "")}
+MASK = 4  # its token
+
+
 def layers_of(head, sizes):
-    for i, size in enumerate(head.get("heads", [None])):
+    for i, size in enumerate(head.get("heads", [None] * int({**KEYS, **head["keys"]}["block_count"]))):
         yield from logits.tensors_of(head.get("layer", LAYER).format(size), f"blk.{i}.", sizes, i)
 
 
@@ -78,8 +104,14 @@ def made(name, peer, folder):
     arch = name if head is ASSISTANT else name.split("-")[0]
     of_target, target_keys, target_tensors = logits.contents(head["target"], 0)
     sizes = {**head["sizes"], "t": of_target["d"], "v": of_target["v"], "eps": target_keys[f"{head['target']}.attention.layer_norm_rms_epsilon"]}
+    greedy = GREEDY
+    if "b" in sizes:
+        sizes["d"] = sizes["t"]
+        greedy = min(sizes["b"], MOST_ROWS) - 1
     keys = {"general.architecture": arch, "general.name": "oracle",
             **{f"{arch}.{key}": eval(value, dict(sizes), {}) for key, value in {**KEYS, **head["keys"]}.items()}}
+    if "b" in sizes:
+        keys["tokenizer.ggml.mask_token_id"] = MASK
     tensors = [*logits.tensors_of(head["head"], "", sizes, 0), *layers_of(head, sizes)]
     rng = random.Random(name)
     named = sorted(rng.sample(range(sizes["v"]), sizes["n"]))
@@ -90,7 +122,7 @@ def made(name, peer, folder):
     write(files["head"], golden["head"], named)
     for _ in range(50):
         tokens = [1] + [rng.randrange(3, sizes["v"]) for _ in range(TOKENS - 1)]
-        answer = drafts(peer, files, tokens)
+        answer = drafts(peer, files, tokens, greedy)
         width, = struct.unpack_from("<i", answer)
         steps = list(struct.iter_unpack("<if", answer[4 + 4 * width:]))
         if min(margin for _, margin in steps) >= logits.LEAST_MARGIN:
@@ -99,8 +131,8 @@ def made(name, peer, folder):
         raise install.Problem(f"{name}: of no text are the drafts far from the next best ones")
     numbers = array.array("f")
     numbers.frombytes(answer[4:4 + 4 * width])
-    if head is ASSISTANT:
-        golden["gelu_by_table"] = True  # in half precision, as the target's
+    if head.get("gelu_by_table"):
+        golden["gelu_by_table"] = True
     if named:
         numbers = array.array("f", [numbers[token] for token in named])
     golden.update(tokens=tokens, logits=base64.b64encode(numbers.tobytes()).decode(), drafts=[token for token, _ in steps],
@@ -108,11 +140,11 @@ def made(name, peer, folder):
     return golden
 
 
-def drafts(peer, files, tokens):
+def drafts(peer, files, tokens, greedy):
     """See drafted() in peer.cpp."""
     done = subprocess.run(
         [install.program(peer, os.path.join(logits.HERE, "peer.cpp")), peer.all_libraries, "drafts", files["head"], str(logits.CONTEXT),
-         str(GREEDY), files["target"]],
+         str(greedy), files["target"]],
         input=struct.pack(f"<{len(tokens) + 1}i", len(tokens), *tokens), stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
         env={**os.environ, "LD_LIBRARY_PATH": peer.all_libraries})
     if done.returncode != 0:

@@ -229,24 +229,31 @@ void put_guesses(llama_context* context, llama_model* head, int width, int greed
   }
 }
 
+// The states of the target's layers that the head reads, for each of the tokens, one layer behind the other.
+std::vector<float> layer_states(llama_model* head, llama_context* of_target, std::vector<llama_token>& tokens, int rows) {
+  const int32_t* layers = llama_model_target_layer_ids(head);
+  const uint32_t count = llama_model_target_layer_ids_n(head);
+  for (uint32_t k = 0; k < count; ++k) llama_set_embeddings_layer_inp(of_target, uint32_t(layers[k]), true);
+  decode(of_target, tokens.data(), rows, 0, 0);
+  const auto from = size_t(llama_model_n_embd(llama_get_model(of_target)));
+  std::vector<float> states;
+  for (int i = 0; i < rows; ++i)
+    for (uint32_t k = 0; k < count; ++k) {
+      const float* one = llama_get_embeddings_layer_inp(of_target, uint32_t(layers[k])) + size_t(i) * from;
+      states.insert(states.end(), one, one + from);
+    }
+  return states;
+}
+
 // As continued(), of a draft head: the target has computed all tokens but the last one. The width is that of all tokens; those that
 // the head has no logit for have minus infinity.
 void drafted(llama_model* head, llama_model* target, int size, int greedy) {
   llama_context* of_target = exact_context(target, size);
   llama_context* context = exact_context(head, size, of_target);
-  const int32_t* layers = llama_model_target_layer_ids(head);
-  const uint32_t count = llama_model_target_layer_ids_n(head);
-  for (uint32_t k = 0; k < count; ++k) llama_set_embeddings_layer_inp(of_target, uint32_t(layers[k]), true);
   llama_set_embeddings_nextn(context, true, true);
   std::vector<llama_token> tokens = given_tokens();
-  const int rows = int(tokens.size()) - 1, from = llama_model_n_embd(target), width = llama_model_n_embd(head);
-  decode(of_target, tokens.data(), rows, 0, 0);
-  std::vector<float> states;
-  for (int i = 0; i < rows; ++i)
-    for (uint32_t k = 0; k < count; ++k) {
-      const float* one = llama_get_embeddings_layer_inp(of_target, uint32_t(layers[k])) + size_t(i) * size_t(from);
-      states.insert(states.end(), one, one + from);
-    }
+  const int rows = int(tokens.size()) - 1, width = llama_model_n_embd(head);
+  std::vector<float> states = layer_states(head, of_target, tokens, rows);
   llama_batch given = {rows, nullptr, states.data(), nullptr, nullptr, nullptr, nullptr};
   if (const int status = llama_encode(context, given)) fail("llama_encode returned " + std::to_string(status));
   const float* joined = llama_get_embeddings_nextn(context);
@@ -255,6 +262,40 @@ void drafted(llama_model* head, llama_model* target, int size, int greedy) {
   decode_head(context, &tokens[1], states.data(), width, last, 0);
   decode_head(context, &tokens[size_t(rows)], &states[size_t(last) * size_t(width)], width, 1, last);
   put_guesses(context, head, width, greedy, rows, 1);
+  llama_free(context);
+  llama_free(of_target);
+}
+
+// As drafted(), of a head that guesses a block in one step: the last token and GREEDY masks attend to each other and to the keys and
+// values that it makes of the target's states.
+void guessed_at_once(llama_model* head, llama_model* target, int size, int greedy) {
+  llama_context* of_target = exact_context(target, size);
+  llama_context* context = exact_context(head, size, of_target);
+  char causal[8] = "";
+  llama_model_meta_val_str(head, "dflash.attention.causal", causal, sizeof causal);
+  llama_set_causal_attn(context, std::strcmp(causal, "true") == 0);
+  std::vector<llama_token> tokens = given_tokens();
+  const int rows = int(tokens.size()) - 1;
+  const std::vector<float> states = layer_states(head, of_target, tokens, rows);
+  llama_batch given = llama_batch_init(rows, int(states.size() / size_t(rows)), 1);
+  std::copy(states.begin(), states.end(), given.embd);
+  given.n_tokens = rows;
+  for (int i = 0; i < rows; ++i) {
+    given.pos[i] = i;
+    given.n_seq_id[i] = 1;
+    given.seq_id[i][0] = 0;
+    given.logits[i] = false;
+  }
+  if (const int status = llama_decode(context, given)) fail("llama_decode returned " + std::to_string(status));
+  llama_batch_free(given);
+  const llama_vocab* vocab = llama_model_get_vocab(head);
+  std::vector<llama_token> block(size_t(greedy) + 1, llama_vocab_mask(vocab));
+  block[0] = tokens.back();
+  decode(context, block.data(), greedy + 1, rows, 0);
+  const int width = llama_vocab_n_tokens(vocab);
+  put(width);
+  std::fwrite(llama_get_logits_ith(context, 1), sizeof(float), size_t(width), stdout);
+  for (int i = 1; i <= greedy; ++i) put_best(llama_get_logits_ith(context, i), width);
   llama_free(context);
   llama_free(of_target);
 }
@@ -368,7 +409,10 @@ int main(int argc, char** argv) {
   else if (argc == 7 && std::strcmp(argv[2], "drafts") == 0) {
     llama_model* target = llama_model_load_from_file(argv[6], wanted);
     if (target == nullptr) fail(std::string(argv[6]) + " cannot be loaded");
-    (llama_model_target_layer_ids_n(model) ? drafted : assisted)(model, target, std::atoi(argv[4]), std::atoi(argv[5]));
+    char arch[32] = "";
+    llama_model_meta_val_str(model, "general.architecture", arch, sizeof arch);
+    const auto way = std::strcmp(arch, "dflash") == 0 ? guessed_at_once : llama_model_target_layer_ids_n(model) ? drafted : assisted;
+    way(model, target, std::atoi(argv[4]), std::atoi(argv[5]));
     llama_model_free(target);
   } else if (argc == 6 && std::strcmp(argv[2], "judge") == 0) judge(model, std::atoi(argv[4]), std::atoi(argv[5]));
   else if ((argc == 6 || argc == 7) && std::strcmp(argv[2], "losses") == 0)

@@ -5,8 +5,8 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "runtime/head_drafter.h"
 #include "runtime/model_drafter.h"
-#include "runtime/nextn_drafter.h"
 #include "tokenizer/tokenizer.h"
 
 namespace gimbal {
@@ -44,7 +44,8 @@ Status choose_head(EngineOptions& options, const ModelFile& drafts_for, Wanted& 
   w.source.file = std::move(joined);
   options.run.states = w.options.run.states = true;
   options.run.state_layers = w.head->layers;
-  w.options.run.drafts = 0, w.options.run.arch = w.head->arch;
+  w.options.run.drafts = 0;
+  set_head_options(*w.head, w.options.run);
   return Done{};
 }
 
@@ -102,7 +103,7 @@ Status choose(EngineOptions& options, const ModelFile& drafts_for, const std::st
 std::unique_ptr<Drafter> drafter_of(Drafts& d, bool alone) {
   Model& model = *d.model->model;
   if (model.plan().takes_states) {
-    auto made = NextnDrafter::create(model, d.head ? &*d.head : nullptr);
+    auto made = make_head_drafter(model, d.head ? &*d.head : nullptr);
     return made ? std::move(*made) : nullptr;
   }
   auto session = Session::create(model);

@@ -15,7 +15,7 @@ namespace arch {
 #define GIMBAL_ARCH(name) extern const ModelArch name;
 #include "model/archs.def"
 #undef GIMBAL_ARCH
-extern const ModelArch eagle3, gemma4_assistant;
+extern const ModelArch dflash, eagle3, gemma4_assistant;
 }  // namespace arch
 
 static const ModelArch* const kArchs[] = {
@@ -31,7 +31,7 @@ const ModelArch* find_arch(const std::string& name) {
 }
 
 const ModelArch* find_draft_head(const std::string& name) {
-  for (const ModelArch* a : {&arch::eagle3, &arch::gemma4_assistant})
+  for (const ModelArch* a : {&arch::dflash, &arch::eagle3, &arch::gemma4_assistant})
     if (name == a->name) return a;
   return nullptr;
 }

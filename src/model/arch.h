@@ -103,10 +103,11 @@ class Recorder {
   void only_layer(int index) { only_ = index; }
 
   // ---- inputs of a step; R = its rows
-  Value tokens();            // i32[R]
-  Value positions();         // i32[R]
-  Value sequences();         // i32[R]: the column of pages()
-  Value pages(size_t pool);  // i32[table, sequences of the step]
+  // Of all rows, or of those with results (O in place of R).
+  Value tokens(StepRows = StepRows::All);     // i32[R]
+  Value positions(StepRows = StepRows::All);  // i32[R]
+  Value sequences(StepRows = StepRows::All);  // i32[R]: the column of pages()
+  Value pages(size_t pool);                   // i32[table, sequences of the step]
   // i32[2, R]: the first and the last position that a row attends to: up to its own, at most `before`
   // before it (-1: all); or up to its sequence's last one, at most `after` after it. A row and the later
   // rows that it attends to must be in one step: such a model computes whole texts (sees_later()).
@@ -114,14 +115,15 @@ class Recorder {
   Value seen_both(int before, int after);
   // As seen(), and each row of a picture whose rows see each other (StepRow::sees_to) attends to all of them.
   Value seen_in_pictures(int before);
-  Value rope(const RopeAngles&, const std::string& name = "rope");  // f32[rotated, R]: cos, sin per pair
+  // f32[rotated, R]: cos, sin per pair
+  Value rope(const RopeAngles&, const std::string& name = "rope", StepRows = StepRows::All);
   // Angles made here, for this context; the name distinguishes several tables of a model.
-  Value rope(const RopeSettings&, const std::string& name = "rope");
+  Value rope(const RopeSettings&, const std::string& name = "rope", StepRows = StepRows::All);
   // i32[O]: the rows with results; or those `offset` rows behind them, for encoders that join rows.
   Value wanted_rows(int offset = 0);
   // An input of the architecture's own: `width` values per row.
   Value row_input(const std::string& name, DType type, int width,
-                  std::function<void(const StepRow&, std::byte* to)> fill);
+                  std::function<void(const StepRow&, std::byte* to)> fill, StepRows of = StepRows::All);
   // Numbers that are the same in every step and in no file: f32[size].
   Value constant(const std::string& name, std::vector<float> values);
   // Likewise, of the row's patch: for encoders of pictures.

@@ -9,6 +9,10 @@ namespace {
 
 void put(std::byte* to, int32_t x) { std::memcpy(to, &x, sizeof x); }
 
+std::string named(const std::string& name, StepRows of) {
+  return of == StepRows::Wanted ? name + " of wanted rows" : name;
+}
+
 }  // namespace
 
 std::optional<Value> Recorder::declared(const std::string& name) const {
@@ -23,11 +27,13 @@ Value Recorder::declare(StepInput input) {
 }
 
 Value Recorder::row_input(const std::string& name, DType type, int width,
-                          std::function<void(const StepRow&, std::byte* to)> fill) {
-  if (auto there = declared(name)) return *there;
+                          std::function<void(const StepRow&, std::byte* to)> fill, StepRows of) {
+  const std::string full = named(name, of);
+  if (auto there = declared(full)) return *there;
   const auto bytes = size_t(row_bytes(type, std::max(1, width)));
-  return declare(
-      {name, p.rows_input(name, type, width), StepInput::Kind::Rows, 0, 0, bytes, std::move(fill)});
+  const Value value =
+      of == StepRows::Wanted ? p.out_rows_input(full, type, width) : p.rows_input(full, type, width);
+  return declare({full, value, StepInput::Kind::Rows, 0, 0, bytes, std::move(fill), of});
 }
 
 Value Recorder::constant(const std::string& name, std::vector<float> values) {
@@ -39,15 +45,17 @@ Value Recorder::constant(const std::string& name, std::vector<float> values) {
                   }});
 }
 
-Value Recorder::tokens() {
-  return row_input("tokens", DType::I32, 0,
-                   [](const StepRow& r, std::byte* to) { put(to, std::max(0, r.token)); });
+Value Recorder::tokens(StepRows of) {
+  return row_input(
+      "tokens", DType::I32, 0, [](const StepRow& r, std::byte* to) { put(to, std::max(0, r.token)); }, of);
 }
-Value Recorder::positions() {
-  return row_input("positions", DType::I32, 0, [](const StepRow& r, std::byte* to) { put(to, r.position); });
+Value Recorder::positions(StepRows of) {
+  return row_input(
+      "positions", DType::I32, 0, [](const StepRow& r, std::byte* to) { put(to, r.position); }, of);
 }
-Value Recorder::sequences() {
-  return row_input("sequences", DType::I32, 0, [](const StepRow& r, std::byte* to) { put(to, r.sequence); });
+Value Recorder::sequences(StepRows of) {
+  return row_input(
+      "sequences", DType::I32, 0, [](const StepRow& r, std::byte* to) { put(to, r.sequence); }, of);
 }
 static void put_seen(std::byte* to, int32_t first, int32_t last) { put(to, first), put(to + 4, last); }
 
@@ -71,23 +79,27 @@ Value Recorder::seen_in_pictures(int before) {
         put_seen(to, before < 0 ? 0 : std::max(0, r.position - before), std::max(r.position, r.sees_to));
       });
 }
-Value Recorder::rope(const RopeAngles& angles, const std::string& name) {
-  if (auto there = declared(name)) return *there;  // before the angles are copied
-  return row_input(name, DType::F32, angles.rotated(), [angles](const StepRow& r, std::byte* to) {
-    const auto table = reinterpret_cast<float*>(to);
-    if (angles.in_sections()) angles.fill(r.place, table);
-    else angles.fill(r.position, table);
-  });
+Value Recorder::rope(const RopeAngles& angles, const std::string& name, StepRows of) {
+  if (auto there = declared(named(name, of))) return *there;  // before the angles are copied
+  return row_input(
+      name, DType::F32, angles.rotated(),
+      [angles](const StepRow& r, std::byte* to) {
+        const auto table = reinterpret_cast<float*>(to);
+        if (angles.in_sections()) angles.fill(r.place, table);
+        else angles.fill(r.position, table);
+      },
+      of);
 }
 
-Value Recorder::rope(const RopeSettings& settings, const std::string& name) {
-  if (auto there = declared(name)) return *there;
+Value Recorder::rope(const RopeSettings& settings, const std::string& name, StepRows of) {
+  if (auto there = declared(named(name, of))) return *there;
   RopeSettings own = settings;
   own.context = options.context;
   auto angles = RopeAngles::create(file_, config.arch, own);
-  if (angles) return rope(*angles, name);
+  if (angles) return rope(*angles, name, of);
   if (!error_) error_ = angles.error();
-  return row_input(name, DType::F32, std::max(2, settings.rotated), [](const StepRow&, std::byte*) {});
+  return row_input(
+      name, DType::F32, std::max(2, settings.rotated), [](const StepRow&, std::byte*) {}, of);
 }
 
 // Adding -0 changes no bit of a number, so a token's row is that of the table.

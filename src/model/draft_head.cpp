@@ -10,7 +10,8 @@ namespace gimbal {
 namespace {
 
 constexpr size_t kLayers = 3;  // that a head of EAGLE-3 reads
-constexpr const char* kTokens = "d2t";
+constexpr int kUsualBlock = 16;
+constexpr const char *kTokens = "d2t", *kMask = "tokenizer.ggml.mask_token_id";
 
 Error malformed(const ModelSource& file, const std::string& what) {
   return {Code::Malformed, format("{}: {}", file.path(), what), ""};
@@ -42,9 +43,10 @@ Error does_not_fit(const ModelSource& file, const ModelSource& target, const std
           "draft"};
 }
 
-Status fit_eagle(const DraftHead& head, ModelSource& file, const ModelSource& target, const Config& c) {
+// Of EAGLE-3 and DFlash.
+Status fit_reader(const DraftHead& head, ModelSource& file, const ModelSource& target, const Config& c) {
   Hyperparameters read(file.metadata(), head.arch->name);
-  const int width = read.count("target_hidden_size");
+  const int width = read.count(head.block ? "embedding_length" : "target_hidden_size");
   if (read.error()) return *read.error();
   if (width != c.width)
     return does_not_fit(file, target,
@@ -58,16 +60,22 @@ Status fit_eagle(const DraftHead& head, ModelSource& file, const ModelSource& ta
       return does_not_fit(
           file, target,
           format("it guesses token {}, and the model's last one is {}", token, c.vocabulary - 1));
+  if (head.mask >= c.vocabulary)
+    return does_not_fit(
+        file, target,
+        format("its mask is token {}, and the model's last one is {}", head.mask, c.vocabulary - 1));
   for (const char* name : {"output.weight", "token_embd.weight"}) {
-    if (file.tensors().find(name)) continue;
+    // A head of DFlash with a table has its logits by it, too.
+    if (file.tensors().find(name) || (head.block && file.tensors().find("token_embd.weight"))) continue;
     const char* there = target.tensors().find(name) ? name : "token_embd.weight";
     if (!file.borrow(target, there, name))
       return malformed(file, format("tensor '{}' is missing, and {} has none", name, target.path()));
   }
-  const auto named = int64_t(head.tokens.size()), logits = file.tensors().find("output.weight")->dim[1];
+  const char* table = file.tensors().find("output.weight") ? "output.weight" : "token_embd.weight";
+  const auto named = int64_t(head.tokens.size()), logits = file.tensors().find(table)->dim[1];
   if (named && named != logits)
-    return malformed(file, format("tensor '{}' names {} tokens, but 'output.weight' gives {} logits", kTokens,
-                                  named, logits));
+    return malformed(
+        file, format("tensor '{}' names {} tokens, but '{}' gives {} logits", kTokens, named, table, logits));
   if (!named && logits > c.vocabulary)
     return does_not_fit(file, target,
                         format("it has {} logits, and the model {} tokens", logits, c.vocabulary));
@@ -129,6 +137,34 @@ Status fit_assistant(DraftHead& head, ModelSource& file, const ModelSource& targ
   return Done{};
 }
 
+// The layers that a head of EAGLE-3 or DFlash names.
+Status read_layers(const ModelSource& file, DraftHead& head) {
+  const std::string key = std::string(head.arch->name) + ".target_layers";
+  const MetadataArray* layers = file.metadata().array(key);
+  const std::vector<int64_t> numbers = layers ? layers->integers() : std::vector<int64_t>();
+  if (head.block ? numbers.empty() : numbers.size() != kLayers)
+    return malformed(file, format("metadata key '{}' has {} numbers of layers; {} expected", key,
+                                  numbers.size(), head.block ? "one or more are" : "3 are"));
+  for (int64_t n : numbers) {
+    if (n < 0 || n >= kMaxCount)
+      return malformed(file, format("metadata key '{}' has {}, which is no number of a layer", key, n));
+    head.layers.push_back(int(n));
+  }
+  return Done{};
+}
+
+Status read_block(const ModelSource& file, DraftHead& head) {
+  Hyperparameters read(file.metadata(), head.arch->name);
+  head.block = read.count("block_size", kUsualBlock, 2);
+  if (read.error()) return *read.error();
+  const auto mask = file.metadata().unsigned_integer(kMask);
+  if (!mask || *mask >= uint64_t(kMaxCount))
+    return malformed(file, format("metadata key '{}' is {}; a head of DFlash has a token there", kMask,
+                                  mask ? "larger than any token" : "missing or no number"));
+  head.mask = int32_t(*mask);
+  return Done{};
+}
+
 }  // namespace
 
 Result<std::optional<DraftHead>> read_draft_head(const ModelSource& file) {
@@ -138,17 +174,9 @@ Result<std::optional<DraftHead>> read_draft_head(const ModelSource& file) {
   DraftHead head{arch, {}, {}};
   head.stays = arch->name == std::string_view("gemma4-assistant");
   if (head.stays) return std::optional(std::move(head));
-  const std::string key = std::string(arch->name) + ".target_layers";
-  const MetadataArray* layers = file.metadata().array(key);
-  const std::vector<int64_t> numbers = layers ? layers->integers() : std::vector<int64_t>();
-  if (numbers.size() != kLayers)
-    return malformed(file, format("metadata key '{}' has {} numbers of layers; {} are expected", key,
-                                  numbers.size(), kLayers));
-  for (int64_t n : numbers) {
-    if (n < 0 || n >= kMaxCount)
-      return malformed(file, format("metadata key '{}' has {}, which is no number of a layer", key, n));
-    head.layers.push_back(int(n));
-  }
+  if (arch->name == std::string_view("dflash"))
+    if (auto ok = read_block(file, head); !ok) return ok.error();
+  if (auto ok = read_layers(file, head); !ok) return ok.error();
   auto tokens = read_tokens(file);
   if (!tokens) return tokens.error();
   head.tokens = std::move(*tokens);
@@ -158,7 +186,7 @@ Result<std::optional<DraftHead>> read_draft_head(const ModelSource& file) {
 Status fit_draft_head(DraftHead& head, ModelSource& file, const ModelSource& target) {
   auto c = configure(target);
   if (!c) return c.error();
-  return head.stays ? fit_assistant(head, file, target, *c) : fit_eagle(head, file, target, *c);
+  return head.stays ? fit_assistant(head, file, target, *c) : fit_reader(head, file, target, *c);
 }
 
 }  // namespace gimbal

@@ -1,7 +1,7 @@
 // Draft heads: small models in files of their own that read the states of another model, their target, and
-// guess its next tokens (runtime/nextn_drafter.h). EAGLE-3's read the inputs of three layers; one that lacks
-// the table of tokens or the output head takes the target's. Gemma 4's assistants read the target's result
-// and attend to its keys and values.
+// guess its next tokens (runtime/nextn_drafter.h, runtime/block_drafter.h). EAGLE-3's read the inputs of
+// three layers, DFlash's of several; one that lacks the table of tokens or the output head takes the
+// target's. Gemma 4's assistants read the target's result and attend to its keys and values.
 #pragma once
 #include <optional>
 #include <string>
@@ -21,6 +21,10 @@ struct DraftHead {
   // All guesses of a draft are made from one position, each from the last part of the states: the target's
   // result, then the head's own one.
   bool stays = false;
+  // Of a head that guesses a block in one step: its rows, the text's last token and masks; 0: one guess a
+  // step.
+  int block = 0;
+  int32_t mask = 0;  // its token
 };
 
 // The names of tensors of the target in the file of a head of Gemma 4.

@@ -41,10 +41,13 @@ struct StepRow {
   const PatchRow* patch = nullptr;       // of an encoder of pictures, and only there
 };
 
+// The rows of a step that a value has: all, or those with results.
+enum class StepRows : uint8_t { All, Wanted };
+
 // A value in Slot::Step that the runtime fills before each submit.
 struct StepInput {
   enum class Kind : uint8_t {
-    Rows,      // data for each row of the step, written by fill()
+    Rows,      // data for each of these rows, written by fill()
     Wanted,    // i32: the rows with results, or those `offset` rows behind them
     Pages,     // i32[table, sequences]: the pages of each sequence in one pool
     Constant,  // the same in every step, written by fill() of a row without meaning
@@ -56,6 +59,7 @@ struct StepInput {
   int offset = 0;                                                // Wanted
   size_t row_bytes = 0;                                          // Rows
   std::function<void(const StepRow&, std::byte* to)> fill = {};  // Rows, Constant; allocates nothing
+  StepRows of = StepRows::All;                                   // Rows
 };
 
 // The outputs of a row.

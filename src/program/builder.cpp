@@ -48,8 +48,8 @@ Value ProgramBuilder::rows_input(const std::string& name, DType type, int width)
   Shape s = width ? Shape(type, {width, rows_}) : Shape(type, {rows_});
   return place(name, s, Slot::Step, uint64_t(s.bytes()), GIMBAL_DENSE, GIMBAL_STEP_ROWS);
 }
-Value ProgramBuilder::out_rows_input(const std::string& name) {
-  Shape s(DType::I32, {out_rows_});
+Value ProgramBuilder::out_rows_input(const std::string& name, DType type, int width) {
+  Shape s = width ? Shape(type, {width, out_rows_}) : Shape(type, {out_rows_});
   return place(name, s, Slot::Step, uint64_t(s.bytes()), GIMBAL_DENSE, GIMBAL_OUT_ROWS);
 }
 Value ProgramBuilder::input(const std::string& name, Shape s, Slot slot, gimbal_extent extent) {

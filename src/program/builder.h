@@ -26,8 +26,9 @@ class ProgramBuilder {
   Value vector(const std::string& name, int size, const WeightSource& source = {});  // f32
   // ---- inputs of each step
   Value rows_input(const std::string& name, DType type,
-                   int width = 0);                // width 0: one value per row, else [width, rows]
-  Value out_rows_input(const std::string& name);  // i32[out_rows]
+                   int width = 0);  // width 0: one value per row, else [width, rows]
+  // Likewise, of the rows with results.
+  Value out_rows_input(const std::string& name, DType type = DType::I32, int width = 0);
   // The output of another program, in Slot::Output.
   Value input(const std::string& name, Shape shape, Slot slot = Slot::Step,
               gimbal_extent extent = GIMBAL_ALL_ROWS);

@@ -47,7 +47,8 @@ struct Row {
 
 // Rows in any order of sequences; the rows of one sequence by rising position. A row's results do not
 // depend on other sequences' rows, nor on how a sequence's rows are divided into batches. If rows attend to
-// later ones (ModelPlan::whole_texts), a sequence's rows must all be in one batch.
+// later ones (ModelPlan::whole_texts), a sequence's rows must all be in one batch; so must the rows of a
+// block that a draft head guesses (runtime/block_drafter.h).
 struct Batch {
   std::vector<Row> rows;
   int top = 0;          // number of largest logits for rows with Wants::top

@@ -3,10 +3,8 @@
 // predict the token after that. For further guesses they use their own state in place of the model's, at the
 // next position or, if the head stays, at the same one.
 #pragma once
-#include <optional>
-
-#include "model/draft_head.h"
 #include "runtime/drafter.h"
+#include "runtime/head_rows.h"
 #include "runtime/session.h"
 
 namespace gimbal {
@@ -18,38 +16,26 @@ class NextnDrafter final : public Drafter, public StepWatcher {
   static Result<std::unique_ptr<NextnDrafter>> create(Model& model, const DraftHead* head = nullptr);
 
   StepWatcher* watcher() override { return this; }
-  // Keeps the states until they are needed. It computes rows of a prompt at once, rows of an answer only
-  // for a proposal, so that a text without drafts costs nothing. It drops states that exceed its memory:
-  // guesses then rely on a shorter text.
-  void computed(std::span<const int32_t> text, int first, std::span<const float> states) override;
+  void computed(std::span<const int32_t> text, int first, std::span<const float> states) override {
+    rows_.computed(text, first, states);
+  }
   // Empty if the states of `text` are unknown, if it exceeds the context, or if it has embeddings.
   Result<std::vector<int32_t>> propose(std::span<const int32_t> text, int n) override;
   std::string name() const override { return name_; }
 
  private:
-  NextnDrafter(Model& model, std::unique_ptr<Sequence> sequence, const DraftHead* head);
-  int room() const { return int(states_.size() / width_); }
-  // Computes the rows of all positions up to `last`, with the tokens of `text`. `wanted`: also return the
-  // last row's logits and state.
-  Result<StepOutput> follow(std::span<const int32_t> text, int last, bool wanted);
-  // `own`: the states are this model's own.
-  Result<StepOutput> step(std::span<const int32_t> tokens, const float* states, bool own, bool wanted);
+  NextnDrafter(HeadRows rows, const DraftHead* head);
+  // One row: the token, and the model's state before it; or this model's own, `own`.
+  Result<StepOutput> step(int32_t token, const float* state, bool own, bool wanted);
+  // Computes the batch; `wanted`: also returns the last row's logits and state.
+  Result<StepOutput> compute(bool wanted);
   // A further guess: the last token guessed, and this model's state of the one before.
-  Result<StepOutput> again(std::span<const int32_t> guess, const StepOutput& before, int last);
-  int32_t likeliest(const StepOutput&) const;
+  Result<StepOutput> again(int32_t guess, const StepOutput& before, int last);
 
-  Model& model_;
-  std::unique_ptr<Sequence> sequence_;  // its row j: the state at begin_ + j, and the next token
-  const std::vector<int32_t> tokens_;   // by logit; empty: the logit's number
-  const std::string name_;              // for people
-  const bool stays_;                    // DraftHead::stays
-  const size_t width_;                  // of the model's states
-  int begin_ = 0;
-  std::vector<float> states_;  // of `count_` positions from `first_` on
-  int first_ = 0, count_ = 0;
+  HeadRows rows_;
+  const std::string name_;  // for people
+  const bool stays_;        // DraftHead::stays
   std::vector<float> row_;  // the states of a further guess that stays
-  Batch batch_;
-  std::optional<Error> failed_;  // from outside a proposal
 };
 
 }  // namespace gimbal

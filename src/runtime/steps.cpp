@@ -246,7 +246,8 @@ void Steps::write_inputs(const Batch& batch, const Bucket& bucket) {
     auto put = [&](size_t i, int32_t x) { std::memcpy(at + 4 * i, &x, 4); };
     switch (in.kind) {
       case StepInput::Kind::Rows:
-        for (size_t i = 0; i < rows_.size(); i++) in.fill(rows_[i], at + i * in.row_bytes);
+        for (size_t i = 0, k = 0; i < rows_.size(); i++)
+          if (in.of == StepRows::All || batch.rows[i].wants.any()) in.fill(rows_[i], at + k++ * in.row_bytes);
         break;
       case StepInput::Kind::Constant: in.fill(StepRow{}, at); break;
       case StepInput::Kind::Wanted:

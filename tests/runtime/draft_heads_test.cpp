@@ -12,7 +12,8 @@
 #include "engine/drafts.h"
 #include "files/gguf.h"
 #include "runtime/generate.h"
-#include "runtime/nextn_drafter.h"
+#include "runtime/head_drafter.h"
+#include "runtime/session.h"
 #include "support/gguf_writer.h"
 #include "support/golden.h"
 #include "support/placed.h"
@@ -61,16 +62,17 @@ struct Pair {
     RunOptions o;
     o.context = 200, o.batch = batch, o.states = true, o.cache_type = cache;
     RunOptions of_head = o;
-    of_head.arch = head.arch, of_head.sequences = 2;
+    of_head.sequences = 2;
+    set_head_options(head, of_head);
     o.drafts = 7, o.state_layers = head.layers;
     model = load_on(*device, target, o), drafts = load_on(*device, file, of_head);
-    if (drafts) drafter = *NextnDrafter::create(*drafts, &head);
+    if (drafts) drafter = *make_head_drafter(*drafts, &head);
   }
   ModelSource target, file;
   std::unique_ptr<Device> device;
   DraftHead head;
   std::unique_ptr<Model> model, drafts;
-  std::unique_ptr<NextnDrafter> drafter;
+  std::unique_ptr<Drafter> drafter;
 };
 
 // Keeps the states of a session's rows.
@@ -81,6 +83,7 @@ struct Kept final : StepWatcher {
   }
 };
 
+// Of the first guess behind the text.
 std::vector<float> head_logits(Pair& p, const Text& text) {
   Kept kept;
   auto session = *Session::create(*p.model);
@@ -90,6 +93,22 @@ std::vector<float> head_logits(Pair& p, const Text& text) {
   EXPECT_EQ(kept.all.size(), width * (text.size() - 1));
   auto sequence = *p.drafts->new_sequence();
   std::vector<float> logits;
+  if (p.head.block) {
+    const std::vector<float> none(width);
+    Batch all;
+    for (int i = 0; i + 1 < int(text.size()) + p.drafts->plan().options.logit_rows; i++) {
+      const size_t at = size_t(i), last = text.size() - 1;
+      all.rows.push_back({sequence.get(),
+                          at <= last ? text[at] : p.head.mask,
+                          i,
+                          {.logits = at >= last},
+                          at < last ? &kept.all[at * width] : none.data()});
+    }
+    auto out = p.drafts->forward(all);
+    EXPECT_TRUE(out) << out.error().message;
+    if (out) logits.assign(out->logits(1).begin(), out->logits(1).end());
+    return logits;
+  }
   for (size_t i = 0; i + 1 < text.size(); i++) {
     Batch one;
     one.rows.push_back({sequence.get(), text[i + 1], int(i), {.logits = true}, &kept.all[i * width]});
@@ -115,7 +134,7 @@ TEST(DraftHeads, GuessAsLlamaCppDoes) {
     std::printf("%-16s largest difference %.1e\n", name.c_str(), largest);
     EXPECT_LE(largest, g.contains("gelu_by_table") ? 3e-2 : 1e-4);
     auto session = *Session::create(*p.model);
-    session->watch(p.drafter.get());
+    session->watch(p.drafter->watcher());
     ASSERT_TRUE(session->advance(std::span(tokens).first(tokens.size() - 1), Session::Wanted::None, {}));
     auto guess = p.drafter->propose(tokens, int(guesses.size()));
     ASSERT_TRUE(guess) << guess.error().message;
@@ -129,7 +148,7 @@ TEST(DraftHeads, GuessAsLlamaCppDoes) {
 Text guesses(const Json& g, const Text& text, size_t from, int kept) {
   Pair p(g, kept, DType::F32);
   auto session = *Session::create(*p.model);
-  session->watch(p.drafter.get());
+  session->watch(p.drafter->watcher());
   Text last;
   for (size_t done = 0, n = from; n <= text.size(); done = n - 1, n++) {
     EXPECT_TRUE(session->advance(std::span(text).subspan(done, n - 1 - done), Session::Wanted::None, {}));
@@ -147,7 +166,7 @@ TEST(DraftHeads, GuessesLeaveNothingBehind) {
     SCOPED_TRACE(name);
     const Json g = golden(name);
     const Text text = g["tokens"], plain = guesses(g, text, text.size(), 64);
-    EXPECT_EQ(plain.size(), 5u);
+    EXPECT_EQ(plain.size(), std::min<size_t>(5, g["drafts"].size()));
     EXPECT_EQ(guesses(g, text, 2, 8), plain);
   }
 }
@@ -238,10 +257,74 @@ TEST(DraftHeads, WhatDoesNotFitIsRefused) {
     const std::string said = refused(head_of(changed), gemma);
     EXPECT_NE(said.find(why), std::string::npos) << said;
   }
+  const Json block = golden("dflash-borrowing");
+  const ModelSource qwen = target_of(block);
+  EXPECT_EQ(refused(head_of(block), qwen), "");
+  EXPECT_EQ(refused(head_of(golden("dflash")), target), "");
+  for (const auto& [key, value, why] :
+       {std::tuple("dflash.embedding_length", Json(40), "states of 40 values, and the model's have"),
+        {"dflash.target_layers", Json::array({0, 3}), "reads layer 3, and the model's last one is 2"},
+        {"dflash.target_layers", Json::array(), "0 numbers of layers; one or more"},
+        {"dflash.target_layers", 2, "0 numbers of layers"},
+        {"dflash.block_size", 1, "block_size"},
+        {"tokenizer.ggml.mask_token_id", 512, "its mask is token 512, and the model's last one is 511"},
+        {"tokenizer.ggml.mask_token_id", 1 << 24, "mask_token_id' is larger than any token"},
+        {"tokenizer.ggml.mask_token_id", "x", "mask_token_id' is missing or no number"}}) {
+    Json changed = block;
+    changed["head"]["metadata"][key] = value;
+    const std::string said = refused(head_of(changed), qwen);
+    EXPECT_NE(said.find(why), std::string::npos) << key << ": " << said;
+  }
   // Alone it is no model.
   const auto alone = configure(head);
   ASSERT_FALSE(alone);
   EXPECT_NE(alone.error().message.find("draft head"), std::string::npos) << alone.error().message;
+}
+
+// Keys and tensors of a head of DFlash that change what it computes, and that this version does not compute.
+TEST(DraftHeads, OtherFormsOfBlocksAreRefused) {
+  const auto says = [](const std::string& key, const Json& value, const Json& tensor, const char* what) {
+    Json g = golden("dflash");
+    if (!key.empty()) g["head"]["metadata"][key] = value;
+    if (!tensor.is_null()) g["head"]["tensors"].push_back(tensor);
+    const ModelSource target = target_of(g);
+    ModelSource file = head_of(g);
+    auto head = read_draft_head(file);
+    ASSERT_TRUE(head && *head);
+    ASSERT_TRUE(fit_draft_head(**head, file, target));
+    const auto device = open_one("cpu", 0, "threads=1");
+    RunOptions o;
+    o.context = 64, o.batch = 16;
+    set_head_options(**head, o);
+    const auto plan = make_model_plan(file, *device, o);
+    ASSERT_FALSE(plan) << what;
+    EXPECT_EQ(plan.error().code, Code::Unsupported) << plan.error().message;
+    EXPECT_NE(plan.error().message.find(what), std::string::npos) << plan.error().message;
+  };
+  says("dflash.hidden_activation", "relu", {}, "hidden_activation is 'relu'");
+  says("dflash.hyper_connection.count", 4, {}, "hyper-connections");
+  says("", {}, Json::array({"selector_hidden.weight", {48, 8}, 0, 0.25}),
+       "'selector_hidden.weight' is not a part");
+}
+
+// Near the end of the context a block has no room, and nothing is guessed.
+TEST(DraftHeads, ABlockStaysInsideTheContext) {
+  const Json g = golden("dflash");
+  Pair p(g, 64);
+  ASSERT_TRUE(p.model && p.drafter);
+  const int block = p.head.block, context = p.drafts->context();
+  auto session = *Session::create(*p.model);
+  session->watch(p.drafter->watcher());
+  Text text(size_t(context - block + 1), 7);
+  ASSERT_TRUE(session->advance(std::span(text).first(text.size() - 1), Session::Wanted::None, {}));
+  auto last = p.drafter->propose(text, 5);
+  ASSERT_TRUE(last) << last.error().message;
+  EXPECT_EQ(last->size(), 5u);
+  text.push_back(7);
+  ASSERT_TRUE(session->advance(std::span(text).subspan(text.size() - 2, 1), Session::Wanted::None, {}));
+  auto none = p.drafter->propose(text, 5);
+  ASSERT_TRUE(none) << none.error().message;
+  EXPECT_TRUE(none->empty());
 }
 
 // Layers whose inputs are not recorded: models that are no plain stack of layers.

@@ -78,10 +78,13 @@ TEST(SpeculativeDecoding, ByTheFilesOwnLayers) {
 }
 
 TEST(SpeculativeDecoding, ByADraftHead) {
-  const std::string head = made_draft_head(*open_model_file("default")->file);
-  const Answers a = serve("default", head, 3, Drafting::Length::Most);
-  EXPECT_GT(a.drafted, 0u);
-  serve("default", head, 2, Drafting::Length::Adapts);
+  for (const char* arch : {"eagle3", "dflash"}) {
+    SCOPED_TRACE(arch);
+    const std::string head = made_draft_head(*open_model_file("default")->file, arch);
+    const Answers a = serve("default", head, 3, Drafting::Length::Most);
+    EXPECT_GT(a.drafted, 0u);
+    serve("default", head, 2, Drafting::Length::Adapts);
+  }
 }
 
 TEST(SpeculativeDecoding, AModelDraftsForAsManyTextsAsItWasLoadedFor) {

@@ -6,9 +6,9 @@
 
 namespace gimbal::test {
 
-// The path of an EAGLE-3 head for the model, which takes the model's token table and output head, reads the
-// inputs of the first three layers, or of the first one, and has the model's tokenizer. Fails the calling
-// test when it cannot be written.
-std::string made_draft_head(const ModelSource& model);
+// The path of a head of EAGLE-3 or DFlash (`arch`) for the model, which takes the model's token table and
+// output head, reads the inputs of the first three layers, or of the first one, and has the model's
+// tokenizer. Fails the calling test when it cannot be written.
+std::string made_draft_head(const ModelSource& model, const std::string& arch = "eagle3");
 
 }  // namespace gimbal::test

@@ -129,10 +129,10 @@ static Value turned(Recorder& m, Value x, int longest_run) {
 }
 constexpr int kWholeHead = INT_MAX, kRunOfValues = 64;
 
-void write_heads(Recorder& m, const Remembered& r, const Heads& h) {
-  m.p.cache_write(r.keys, true, turned(m, h.k, kWholeHead), m.positions(), m.sequences(), m.pages(r.pool));
-  m.p.cache_write(r.values, false, turned(m, h.v, kRunOfValues), m.positions(), m.sequences(),
-                  m.pages(r.pool));
+void write_heads(Recorder& m, const Remembered& r, const Heads& h, StepRows of) {
+  const Value positions = m.positions(of), sequences = m.sequences(of), pages = m.pages(r.pool);
+  m.p.cache_write(r.keys, true, turned(m, h.k, kWholeHead), positions, sequences, pages);
+  m.p.cache_write(r.values, false, turned(m, h.v, kRunOfValues), positions, sequences, pages);
 }
 
 Remembered remember(Recorder& m, const Attention& a, const Heads& h) {
@@ -143,16 +143,16 @@ Remembered remember(Recorder& m, const Attention& a, const Heads& h) {
   return r;
 }
 
-Value attend_to(Recorder& m, const Attention& a, const Remembered& r, Value q) {
+Value attend_to(Recorder& m, const Attention& a, const Remembered& r, Value q, StepRows of) {
   std::optional<Value> seen = a.seen;
   if (!seen && !m.hyper.flag("attention.causal", true)) {
     if (a.window)
       m.hyper.fail(Code::Unsupported, m.config.arch + ".attention.causal is false, and layers have a window");
     seen = m.seen_both(-1, -1);
   }
-  const Value y =
-      m.p.attention(turned(m, q, kWholeHead), r.keys, r.values, m.positions(), m.sequences(), m.pages(r.pool),
-                    {a.scale, seen ? 0 : a.window, a.cap, a.alibi, seen, a.sinks, a.biases, a.distances});
+  const Value y = m.p.attention(
+      turned(m, q, kWholeHead), r.keys, r.values, m.positions(of), m.sequences(of), m.pages(r.pool),
+      {a.scale, seen ? 0 : a.window, a.cap, a.alibi, seen, a.sinks, a.biases, a.distances});
   return m.p.join_heads(turned(m, y, kRunOfValues));
 }
 

@@ -78,8 +78,8 @@ struct Remembered {
 };
 Remembered remember(Recorder&, const Attention&, const Heads&);
 // The second step of remember(), into caches that exist.
-void write_heads(Recorder&, const Remembered&, const Heads&);
-Value attend_to(Recorder&, const Attention&, const Remembered&, Value q);
+void write_heads(Recorder&, const Remembered&, const Heads&, StepRows of = StepRows::All);
+Value attend_to(Recorder&, const Attention&, const Remembered&, Value q, StepRows of = StepRows::All);
 
 // ---- feed-forward layers
 // activation(gate, up), or Relu(gate) * up. A limit above 0 of SwiGlu applies to silu(gate), from above, and
