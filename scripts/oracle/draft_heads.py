@@ -23,7 +23,7 @@ import gguf_file  # noqa: E402
 import install  # noqa: E402
 
 TOKENS, GREEDY = 24, 6
-MOST_ROWS = 16  # of a block: kMaxDrafts + 1
+MOST_DRAFTS = 15  # kMaxDrafts
 I64 = 27  # the id of the format in tensors
 
 # Sizes: d width, h heads, kv heads of keys and values, hd their size, f feed-forward, t the target's width, v its tokens, n logits.
@@ -79,6 +79,15 @@ HEADS["dflash-causal"] = {  # whose rows see no later ones; a block longer than 
     "target": "llama", "sizes": dict(d="t", h=3, kv=3, hd=16, f=36, n=0, r=1, b=20),
     "keys": {**BLOCK, "block_count": "1", "target_layers": "[2]", "attention.causal": "True"},
     "head": "fc r*t d; enc.output_norm d; output_norm d; token_embd d v", "layer": HEADS["dflash"]["layer"].replace("attn_sinks h; ", "")}
+# With a Markov head: q its columns. The first row gives a guess, or does not.
+MARKOV = "; markov_w1 q v; markov_w2 q n"
+HEADS["dspark"] = {
+    **HEADS["dflash"], "sizes": {**HEADS["dflash"]["sizes"], "q": 6}, "keys": {**HEADS["dflash"]["keys"], "sample_from_anchor": "True"},
+    "head": HEADS["dflash"]["head"] + MARKOV + "; conf_proj d+q 1; conf_proj: 1", "spreads": {"markov_w1.weight": 1.5, "markov_w2.weight": 0.5}}
+HEADS["dspark-masks"] = {
+    **HEADS["dflash-causal"], "sizes": {**HEADS["dflash-causal"]["sizes"], "q": 4, "b": 6},
+    "keys": {**BLOCK, "block_count": "1", "target_layers": "[2]", "sample_from_anchor": "False"},
+    "head": HEADS["dflash-causal"]["head"] + MARKOV.replace(" n", " v"), "spreads": {"markov_w1.weight": 1.5, "markov_w2.weight": 0.5}}
 MASK = 4  # its token
 
 
@@ -87,8 +96,10 @@ def layers_of(head, sizes):
         yield from logits.tensors_of(head.get("layer", LAYER).format(size), f"blk.{i}.", sizes, i)
 
 
-def described(keys, tensors):
-    return {"metadata": keys, "tensors": [[n, d, *plain_weights.range_of(n, d)] for n, d in tensors]}
+def described(keys, tensors, spreads={}):
+    """Of a tensor in `spreads`: numbers around 0, with this spread."""
+    ranges = {n: (0, spreads[n]) if n in spreads else plain_weights.range_of(n, d) for n, d in tensors}
+    return {"metadata": keys, "tensors": [[n, d, *ranges[n]] for n, d in tensors]}
 
 
 def write(path, description, tokens):
@@ -101,13 +112,14 @@ def write(path, description, tokens):
 
 def made(name, peer, folder):
     head = HEADS[name]
-    arch = name if head is ASSISTANT else name.split("-")[0]
+    arch = name if head is ASSISTANT else "dflash" if "b" in head["sizes"] else name.split("-")[0]
     of_target, target_keys, target_tensors = logits.contents(head["target"], 0)
     sizes = {**head["sizes"], "t": of_target["d"], "v": of_target["v"], "eps": target_keys[f"{head['target']}.attention.layer_norm_rms_epsilon"]}
     greedy = GREEDY
     if "b" in sizes:
         sizes["d"] = sizes["t"]
-        greedy = min(sizes["b"], MOST_ROWS) - 1
+        from_first = head["keys"].get("sample_from_anchor") == "True"
+        greedy = min(sizes["b"], MOST_DRAFTS) if from_first else min(sizes["b"] - 1, MOST_DRAFTS)
     keys = {"general.architecture": arch, "general.name": "oracle",
             **{f"{arch}.{key}": eval(value, dict(sizes), {}) for key, value in {**KEYS, **head["keys"]}.items()}}
     if "b" in sizes:
@@ -116,7 +128,7 @@ def made(name, peer, folder):
     rng = random.Random(name)
     named = sorted(rng.sample(range(sizes["v"]), sizes["n"]))
     golden = {"reference_engine": f"llama.cpp of node-llama-cpp {install.VERSION}", "target": described(target_keys, target_tensors),
-              "head": described(keys, tensors), "named": named}
+              "head": described(keys, tensors, head.get("spreads", {})), "named": named}
     files = {part: os.path.join(folder, f"{name}-{part}.gguf") for part in ("target", "head")}
     write(files["target"], golden["target"], [])
     write(files["head"], golden["head"], named)

@@ -289,13 +289,16 @@ void guessed_at_once(llama_model* head, llama_model* target, int size, int greed
   if (const int status = llama_decode(context, given)) fail("llama_decode returned " + std::to_string(status));
   llama_batch_free(given);
   const llama_vocab* vocab = llama_model_get_vocab(head);
-  std::vector<llama_token> block(size_t(greedy) + 1, llama_vocab_mask(vocab));
+  char from_first[8] = "";  // of DSpark: the first row gives a guess, too
+  llama_model_meta_val_str(head, "dflash.sample_from_anchor", from_first, sizeof from_first);
+  const int first = std::strcmp(from_first, "true") == 0 ? 0 : 1;
+  std::vector<llama_token> block(size_t(first + greedy), llama_vocab_mask(vocab));
   block[0] = tokens.back();
-  decode(context, block.data(), greedy + 1, rows, 0);
+  decode(context, block.data(), first + greedy, rows, 0);
   const int width = llama_vocab_n_tokens(vocab);
   put(width);
-  std::fwrite(llama_get_logits_ith(context, 1), sizeof(float), size_t(width), stdout);
-  for (int i = 1; i <= greedy; ++i) put_best(llama_get_logits_ith(context, i), width);
+  std::fwrite(llama_get_logits_ith(context, first), sizeof(float), size_t(width), stdout);
+  for (int i = first; i < first + greedy; ++i) put_best(llama_get_logits_ith(context, i), width);
   llama_free(context);
   llama_free(of_target);
 }

@@ -44,7 +44,7 @@ Error does_not_fit(const ModelSource& file, const ModelSource& target, const std
 }
 
 // Of EAGLE-3 and DFlash.
-Status fit_reader(const DraftHead& head, ModelSource& file, const ModelSource& target, const Config& c) {
+Status fit_reader(DraftHead& head, ModelSource& file, const ModelSource& target, const Config& c) {
   Hyperparameters read(file.metadata(), head.arch->name);
   const int width = read.count(head.block ? "embedding_length" : "target_hidden_size");
   if (read.error()) return *read.error();
@@ -79,6 +79,12 @@ Status fit_reader(const DraftHead& head, ModelSource& file, const ModelSource& t
   if (!named && logits > c.vocabulary)
     return does_not_fit(file, target,
                         format("it has {} logits, and the model {} tokens", logits, c.vocabulary));
+  if (!head.block) return Done{};
+  auto markov = MarkovHead::open(file, logits);
+  if (!markov) return markov.error();
+  head.markov = std::move(*markov);
+  head.from_first = head.markov && read.flag("sample_from_anchor", true);
+  if (read.error()) return *read.error();
   return Done{};
 }
 

@@ -3,12 +3,14 @@
 // three layers, DFlash's of several; one that lacks the table of tokens or the output head takes the
 // target's. Gemma 4's assistants read the target's result and attend to its keys and values.
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "files/model_source.h"
 #include "model/arch.h"
+#include "model/markov_head.h"
 
 namespace gimbal {
 
@@ -25,13 +27,17 @@ struct DraftHead {
   // step.
   int block = 0;
   int32_t mask = 0;  // its token
+  // Of DSpark: changes each row's logits by the guess before it.
+  std::shared_ptr<const MarkovHead> markov = {};
+  bool from_first = false;  // the first row, of the text's last token, gives a guess, too
 };
 
 // The names of tensors of the target in the file of a head of Gemma 4.
 inline constexpr const char *kTarget = "target.", *kTargetWindow = "target.window.",
                             *kTargetAll = "target.all.";
 
-// nullopt: the file is no draft head. Errors: Malformed keys or tensors.
+// nullopt: the file is no draft head. Its Markov head is opened by fit_draft_head(). Errors: Malformed keys
+// or tensors.
 Result<std::optional<DraftHead>> read_draft_head(const ModelSource& file);
 
 // Checks that the head reads such a model, and adds to `file` the tensors that the head takes from it. Sets

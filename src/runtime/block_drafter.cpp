@@ -4,7 +4,9 @@
 
 namespace gimbal {
 
-int BlockDrafter::rows_of(const DraftHead& head) { return std::min(head.block, kMaxDrafts + 1); }
+int BlockDrafter::rows_of(const DraftHead& head) {
+  return std::min(head.block, kMaxDrafts + (head.from_first ? 0 : 1));
+}
 
 Result<std::unique_ptr<BlockDrafter>> BlockDrafter::create(Model& model, const DraftHead& head) {
   auto rows = HeadRows::create(model, &head, 0);
@@ -16,7 +18,9 @@ BlockDrafter::BlockDrafter(HeadRows rows, const DraftHead& head)
     : rows_(std::move(rows)),
       name_(head.arch->name),
       block_(rows_of(head)),
+      first_(head.from_first ? 0 : 1),
       mask_(head.mask),
+      markov_(head.markov),
       no_state_(rows_.width()) {}
 
 Result<std::vector<int32_t>> BlockDrafter::propose(std::span<const int32_t> text, int n) {
@@ -33,9 +37,16 @@ Result<std::vector<int32_t>> BlockDrafter::propose(std::span<const int32_t> text
   for (int i = 0; i < block_; i++)
     batch.rows.push_back(
         {&sequence, i == 0 ? text.back() : mask_, first + i, rows_.wanted(), no_state_.data()});
+  batch.top = markov_ ? HeadRows::kCandidates : 1;
   const auto out = rows_.model().forward(batch);
   if (!out) return out.error();
-  for (int i = 1; i < block_ && int(guess.size()) < n; i++) guess.push_back(rows_.likeliest(*out, size_t(i)));
+  for (int i = first_; i < block_ && int(guess.size()) < n; i++) {
+    const Result<int32_t> next =
+        markov_ ? rows_.likeliest(*out, size_t(i), *markov_, guess.empty() ? text.back() : guess.back())
+                : rows_.likeliest(*out, size_t(i));
+    if (!next) return next.error();
+    guess.push_back(*next);
+  }
   sequence.truncate(first);
   return guess;
 }

@@ -29,8 +29,10 @@ class BlockDrafter final : public Drafter, public StepWatcher {
 
   HeadRows rows_;
   const std::string name_;  // for people
-  const int block_;
+  const int block_;         // rows
+  const int first_;         // the first row that gives a guess
   const int32_t mask_;
+  const std::shared_ptr<const MarkovHead> markov_;
   const std::vector<float> no_state_;  // of the rows of a block
 };
 

@@ -1,6 +1,7 @@
 #include "runtime/head_rows.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace gimbal {
 
@@ -92,7 +93,30 @@ int32_t HeadRows::likeliest(const StepOutput& out, size_t k) const {
     const auto logits = out.logits(k);
     best = size_t(std::max_element(logits.begin(), logits.end()) - logits.begin());
   }
-  return tokens_.empty() ? int32_t(best) : tokens_[best];
+  return token_of(best);
+}
+
+Result<int32_t> HeadRows::likeliest(const StepOutput& out, size_t k, const MarkovHead& markov,
+                                    int32_t before) const {
+  std::vector<int32_t> ids;
+  std::vector<float> values;
+  if (top_) {
+    const TopLogits top = out.top(k);
+    for (size_t i = 0; i < top.ids.size() && top.ids[i] >= 0; i++)
+      ids.push_back(int32_t(top.ids[i])), values.push_back(top.logits[i]);
+  } else {
+    const auto logits = out.logits(k);
+    ids.resize(logits.size());
+    std::iota(ids.begin(), ids.end(), 0);
+    const size_t n = std::min(ids.size(), size_t(kCandidates));
+    std::partial_sort(ids.begin(), ids.begin() + std::ptrdiff_t(n), ids.end(), [&](int32_t a, int32_t b) {
+      return std::pair(-logits[size_t(a)], a) < std::pair(-logits[size_t(b)], b);
+    });
+    ids.resize(n);
+    for (int32_t id : ids) values.push_back(logits[size_t(id)]);
+  }
+  if (auto ok = markov.add(before, ids, values); !ok) return ok.error();
+  return token_of(size_t(ids[size_t(std::max_element(values.begin(), values.end()) - values.begin())]));
 }
 
 }  // namespace gimbal

@@ -25,9 +25,13 @@ class HeadRows {
   // Computes the rows of the positions up to `last`, but puts the final ones into batch(), without wants: at
   // least `kept` of them, and so few that `spare` more rows fit.
   Status follow(std::span<const int32_t> text, int last, int kept, int spare);
-  // The likeliest token by the k-th logits of a step.
+  // The likeliest token by the k-th logits of a step, computed with wanted() and Batch::top 1 or more.
   int32_t likeliest(const StepOutput&, size_t k) const;
-  Wants wanted() const { return {.logits = !top_, .top = top_}; }  // for likeliest(), with Batch::top 1
+  // The same after the head's part for the token `before` it, of the kCandidates likeliest, which are
+  // Batch::top.
+  Result<int32_t> likeliest(const StepOutput&, size_t k, const MarkovHead&, int32_t before) const;
+  Wants wanted() const { return {.logits = !top_, .top = top_}; }
+  static constexpr int kCandidates = 64;
 
   Model& model() const { return *model_; }
   Sequence& sequence() const { return *sequence_; }  // its row j: the state at begin() + j
@@ -41,6 +45,7 @@ class HeadRows {
   HeadRows(Model& model, std::unique_ptr<Sequence> sequence, const DraftHead* head, int ahead);
   int room() const { return int(states_.size() / width_); }
   void add(std::span<const int32_t> text, int from, int rows);
+  int32_t token_of(size_t logit) const { return tokens_.empty() ? int32_t(logit) : tokens_[logit]; }
 
   Model* model_;
   std::unique_ptr<Sequence> sequence_;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <random>
 
 #include "engine/drafts.h"
@@ -106,7 +107,12 @@ std::vector<float> head_logits(Pair& p, const Text& text) {
     }
     auto out = p.drafts->forward(all);
     EXPECT_TRUE(out) << out.error().message;
-    if (out) logits.assign(out->logits(1).begin(), out->logits(1).end());
+    if (!out) return logits;
+    const auto first = out->logits(p.head.from_first ? 0 : 1);
+    logits.assign(first.begin(), first.end());
+    std::vector<int32_t> ids(logits.size());
+    std::iota(ids.begin(), ids.end(), 0);
+    if (p.head.markov) { EXPECT_TRUE(p.head.markov->add(text.back(), ids, logits)); }
     return logits;
   }
   for (size_t i = 0; i + 1 < text.size(); i++) {
@@ -274,6 +280,34 @@ TEST(DraftHeads, WhatDoesNotFitIsRefused) {
     changed["head"]["metadata"][key] = value;
     const std::string said = refused(head_of(changed), qwen);
     EXPECT_NE(said.find(why), std::string::npos) << key << ": " << said;
+  }
+  // Whether the first row gives a guess: with a Markov head, unless the file denies it.
+  for (const auto& [name, first] : {std::pair("dflash", false), {"dspark", true}, {"dspark-masks", false}}) {
+    Json g = golden(name);
+    if (name == std::string("dspark")) g["head"]["metadata"].erase("dflash.sample_from_anchor");
+    ModelSource file = head_of(g);
+    auto read = read_draft_head(file);
+    ASSERT_TRUE(read && *read && fit_draft_head(**read, file, target_of(g)));
+    EXPECT_EQ((*read)->from_first, first) << name;
+  }
+  const auto with_tensors = [&](const auto& change) {
+    Json g = golden("dspark");
+    for (auto& t : g["head"]["tensors"]) change(t);
+    return refused(head_of(g), target);
+  };
+  EXPECT_EQ(with_tensors([](Json&) {}), "");
+  for (const auto& [name, change, why] :
+       {std::tuple("markov_w2.weight", std::pair(1, 199),
+                   "'markov_w2.weight' is 6 x 199; 6 x 200 is expected"),
+        {"markov_w2.weight", {0, 5}, "'markov_w2.weight' is 5 x 200; 6 x 200 is expected"},
+        {"markov_w1.weight", {-1, 0}, "'markov_w1.weight' is missing"},
+        {"markov_w2.weight", {-1, 0}, "'markov_w2.weight' is missing"}}) {
+    const std::string said = with_tensors([&](Json& t) {
+      if (t[0] != name) return;
+      if (change.first < 0) t[0] = "conf_proj.scale";
+      else t[1][size_t(change.first)] = change.second;
+    });
+    EXPECT_NE(said.find(why), std::string::npos) << said;
   }
   // Alone it is no model.
   const auto alone = configure(head);

@@ -2,7 +2,7 @@
 // of the target's layers and no token: joined into one state, they give each layer keys and values. Rows with
 // results are the block: the text's last token, and masks in place of the next ones. Each of its layers
 // attends to the text and to the whole block. Chen et al., "DFlash: Block Diffusion for Flash Speculative
-// Decoding", 2026.
+// Decoding", 2026. DSpark adds a Markov head (model/markov_head.h).
 #include <cstring>
 
 #include "base/format.h"
@@ -99,7 +99,10 @@ void record_dflash(Recorder& m) {
     if (auto scale = m.optional_number("layer_output_scale.weight")) x = p.scale(x, *scale);
   }
   m.no_layer();
-  m.leave_out("d2t");  // of the drafter
+  // Of the drafter. It chooses the number of guesses by measured times, not by the head's confidence.
+  for (const char* name : {"d2t", "markov_w1.weight", "markov_w2.weight", "markov_w2.scale",
+                           "conf_proj.weight", "conf_proj.bias"})
+    m.leave_out(name);
   const std::string table = m.has("output.weight") ? "output" : "token_embd";
   // Scales and caps of logits change no guess.
   m.output(Output::Logits,
