@@ -277,6 +277,12 @@ ARCHS = {
                         {**LENGTHS, **EXPERTS, "expert_feed_forward_length": "fe", "expert_chunk_feed_forward_length": "12",
                          "experts_per_group": "3", "expert_group_scale": "0.5"}, sizes=dict(hd="24", e="21", eu="4"),
                         twin=without_adjugates),
+    # With the numbers of the published model, which its folder does not have.
+    "grovemoe:published": decoder(NORM + ATTENTION + QK_NORM + "; ffn_norm d; " + MOE + "; ffn_gate_chexps d 128 e//2; "
+                                  "ffn_up_chexps d 128 e//2; ffn_down_chexps 128 d e//2", TIED,
+                                  {**LENGTHS, **EXPERTS, "expert_feed_forward_length": "fe", "expert_chunk_feed_forward_length": "128",
+                                   "experts_per_group": "2", "expert_group_scale": "0.05"}, sizes=dict(hd="24", e="8", eu="3"),
+                                  twin=without_adjugates),
     "paddleocr": decoder(NORM + ATTENTION + "; " + FFN, TIED, {"rope.dimension_sections": "[2, 2, hd//2-4, 0]"}),
     "qwen2vl": decoder(NORM + ATTENTION + QKV_BIAS + "; " + FFN, TIED, {"rope.dimension_sections": "[2, 2, hd//2-4, 0]"}),
     "qwen3vl": decoder(NORM + ATTENTION + QK_NORM + "; " + FFN, TIED, {**LENGTHS, "rope.dimension_sections": "[4, 4, 4, 0]"},

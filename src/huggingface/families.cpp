@@ -48,6 +48,14 @@ constexpr NameRule kUsual[] = {
     {"model.layers.#.mlp.shared_experts.down_proj", "blk.#.ffn_down_shexp"},
 };
 
+// The bias is of training, and no expert is chosen by it.
+constexpr NameRule kGrove[] = {
+    {"model.layers.#.mlp.chunk_experts.@.gate_proj", "blk.#.ffn_gate_chexps"},
+    {"model.layers.#.mlp.chunk_experts.@.up_proj", "blk.#.ffn_up_chexps"},
+    {"model.layers.#.mlp.chunk_experts.@.down_proj", "blk.#.ffn_down_chexps"},
+    {"model.layers.#.mlp.expert_bias", "", Drop},
+};
+
 // Norms behind the blocks as well as before them.
 constexpr NameRule kFourNorms[] = {
     {"model.layers.#.post_attention_layernorm", "blk.#.post_attention_norm", Norm},
@@ -146,6 +154,15 @@ void every_layer_mixed(ArchKeys& k) {
                   "layers without experts ('mlp_only_layers', 'decoder_sparse_step') are not computed");
   if (k.config.has({"norm_topk_prob"}))
     k.flag("expert_weights_norm", k.config.flag({"norm_topk_prob"}, true));
+}
+
+// Three numbers are in the authors' code and not in config.json. Weights of experts always have the sum 1.
+void grovemoe(ArchKeys& k) {
+  every_layer_mixed(k);
+  k.flag("expert_weights_norm", true);
+  k.u32("expert_chunk_feed_forward_length", 128);
+  k.u32("experts_per_group", 2);
+  k.f32("expert_group_scale", 0.05);
 }
 
 void olmoe(ArchKeys& k) {
@@ -261,6 +278,7 @@ constexpr Family kFamilies[] = {
     {.model_type = "qwen3", .arch = "qwen3", .more = no_window},
     {.model_type = "qwen2_moe", .arch = "qwen2moe", .more = qwen2moe},
     {.model_type = "qwen3_moe", .arch = "qwen3moe", .more = every_layer_mixed},
+    {.model_type = "grove_moe", .arch = "grovemoe", .names = kGrove, .more = grovemoe},
     {.model_type = "jais2", .arch = "jais2", .activations = kSquaredRelu},
     {.model_type = "xverse", .arch = "xverse", .turns_heads = true},
     {.model_type = "arcee", .arch = "arcee", .turns_heads = true, .activations = kSquaredRelu},
