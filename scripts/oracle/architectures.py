@@ -147,6 +147,16 @@ MIXTURES = {
                                      "attention.indexer.top_k": "256", "attention.indexer.types": "[1 - j % 2 for j in range(l)]"},
                     blocks={**DEEPSEEK2["blocks"], "indexer.k_norm 64; indexer.k_norm: 64; indexer.proj d 2; indexer.attn_k d 64; "
                                                    "indexer.attn_q_b 48 2*64": "i % 2 == 0"}),
+    # Each row attends to 8 positions.
+    "deepseek32:chosen": dict(DEEPSEEK2, keys={**DEEPSEEK2["keys"], "attention.indexer.head_count": "9", "attention.indexer.key_length": "64",
+                                               "attention.indexer.top_k": "8"},
+                              blocks={**DEEPSEEK2["blocks"], "indexer.k_norm 64; indexer.k_norm: 64; indexer.proj d 9; "
+                                                             "indexer.attn_k d 64; indexer.attn_q_b 48 9*64": "True"}),
+    "glm-dsa:chosen": dict(DEEPSEEK2, keys={**{key: value for key, value in DEEPSEEK2["keys"].items() if key != "expert_gating_func"},
+                                            "attention.indexer.head_count": "10", "attention.indexer.key_length": "64",
+                                            "attention.indexer.top_k": "5", "attention.indexer.types": "[1 - j % 2 for j in range(l)]"},
+                           blocks={**DEEPSEEK2["blocks"], "indexer.k_norm 64; indexer.k_norm: 64; indexer.proj d 10; "
+                                                          "indexer.attn_k d 64; indexer.attn_q_b 48 10*64": "i % 2 == 0"}),
     "kimi-linear": {
         "keys": {**RMS, **ROUTED, **SHARED_COUNT, "attention.kv_lora_rank": "r", "attention.key_length": "r + rot",
                  "attention.value_length": "r", "attention.key_length_mla": "dn + rot", "attention.value_length_mla": "dv",

@@ -76,11 +76,15 @@ constexpr gimbal_kernel_info claims(const char* name, OpKind op, DTypeSet format
       k.params = GIMBAL_PARAM_I(0), limit(k, kTwoWays);  // keys or values
       break;
     case OpKind::Attention:
-      k.in[1] = k.in[2] = cache, k.in[3] = k.in[4] = k.in[5] = k.in[6] = i32, k.in[7] = f32;
+      k.in[1] = k.in[2] = cache, k.in[3] = k.in[4] = k.in[5] = i32, k.in[7] = f32;
+      k.in[6] = claim_of(set_of(DType::I32, DType::F32));                     // as the last parameter says
       k.params = GIMBAL_PARAM_F(0) | GIMBAL_PARAM_F(1) | GIMBAL_PARAM_F(2) |  // scale, cap, alibi
-                 GIMBAL_PARAM_I(1) | GIMBAL_PARAM_I(2) |
-                 GIMBAL_PARAM_I(3);  // window, width of the values, distances
+                 GIMBAL_PARAM_I(1) | GIMBAL_PARAM_I(2) | GIMBAL_PARAM_I(3) |
+                 GIMBAL_PARAM_I(4);  // window, width of the values, distances, added
       limit(k, kHeadSizes);
+      break;
+    case OpKind::IndexScores:
+      k.in[1] = cache, k.in[3] = k.in[4] = k.in[5] = i32, k.params = GIMBAL_PARAM_I(0);  // positions
       break;
     case OpKind::Route:
       k.in[1] = f32, limit(k, kRouteSizes);  // the bias

@@ -395,12 +395,35 @@ void plan_select_rows(OpPlan& o) {
   l.launch(groups_for(l.p.width, kLanes), o.out());
 }
 
+void plan_index_scores(OpPlan& o) {
+  const gimbal_value &q = o.in(0), &keys = o.in(1), &pages = o.in(5);
+  LaunchOf<index_scores_params> l(o);
+  l.p.q_at = l.bind(q), l.p.keys_at = l.bind(keys), l.p.weights_at = l.bind(o.in(2));
+  l.bind_together({{o.in(3), l.p.position_at}, {o.in(4), l.p.sequence_at}, {pages, l.p.pages_at}});
+  l.p.y_at = l.bind(o.out());
+  l.p.head_dim = uint32_t(q.dim[0]), l.p.heads = uint32_t(q.dim[1]);
+  l.p.sequence_pages = uint32_t(pages.dim[0]), l.p.width = width_of(o.out()), l.p.hidden = kHidden;
+  l.p.key_words = uint32_t(packing::cache_head_bytes(DType(keys.dtype), true, keys.dim[0]) / 4);
+  l.launch(groups_for(l.p.width, kLanes), o.out());
+}
+
+void plan_keep_top(OpPlan& o) {
+  LaunchOf<keep_top_params> l(o);
+  l.p.x_at = l.bind(o.in(0)), l.p.top_at = l.bind(o.in(1)), l.p.y_at = l.bind(o.out());
+  l.p.width = width_of(o.out()), l.p.k = uint32_t(o.in(1).dim[0] / 2), l.p.hidden = kHidden;
+  l.launch(groups_for(l.p.width, kLanes), o.out());
+}
+
 void plan_attention(OpPlan& o) {
   const gimbal_value &q = o.in(0), &keys = o.in(1), &values = o.in(2), &pages = o.in(5);
   LaunchOf<attention_params> l(o);
-  const bool has_seen = o.op.inputs > 6, has_added = o.op.inputs > 7;
+  const bool by_position = o.op.param.i[4] != 0, has_seen = o.op.inputs > 6 && !by_position,
+             has_added = o.op.inputs > 7;
   const auto distances = int32_t(o.op.param.i[3]);
-  l.p.distances = has_added && distances == 0 ? -1 : distances;  // -1: sinks
+  // -1: sinks; below: as many pages of numbers for positions.
+  l.p.distances = by_position                   ? -1 - int32_t(o.in(6).dim[0] / kPagePositions)
+                  : has_added && distances == 0 ? -1
+                                                : distances;
   l.p.q_at = l.bind(q), l.p.keys_at = l.bind(keys), l.p.values_at = l.bind(values);
   if (has_seen)
     l.bind_together({{o.in(3), l.p.position_at},
@@ -408,7 +431,7 @@ void plan_attention(OpPlan& o) {
                      {pages, l.p.pages_at},
                      {o.in(6), l.p.seen_at}});
   else l.bind_together({{o.in(3), l.p.position_at}, {o.in(4), l.p.sequence_at}, {pages, l.p.pages_at}});
-  l.p.added_at = has_added ? l.bind(o.in(7)) : l.bind_nothing();
+  l.p.added_at = by_position ? l.bind(o.in(6)) : has_added ? l.bind(o.in(7)) : l.bind_nothing();
   l.p.y_at = l.bind(o.out());
   l.p.head_dim = uint32_t(q.dim[0]), l.p.heads = uint32_t(q.dim[1]), l.p.kv_heads = uint32_t(keys.dim[1]);
   l.p.value_dim = uint32_t(values.dim[0]);

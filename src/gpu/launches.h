@@ -77,6 +77,7 @@ void plan_gated_rule(OpPlan&);
 void plan_elementwise(OpPlan&);
 void plan_add_scaled(OpPlan&);
 void plan_select_rows(OpPlan&);
+void plan_index_scores(OpPlan&), plan_keep_top(OpPlan&);
 void plan_cache_write_floats(OpPlan&);
 void plan_cache_write_blocks(OpPlan&);
 void plan_attention(OpPlan&);

@@ -119,6 +119,10 @@ Rows make_rows(const std::string& backend, bool matrix_units, bool tensors) {
 #include "ops/ops.def"
   add(OpKind::AddScaled, DType::F32, "add_scaled", plan_add_scaled);
   add(OpKind::SelectRows, DType::F32, "select_rows", plan_select_rows);
+  add(OpKind::IndexScores, DType::F32, "index_scores_f32", plan_index_scores);
+  add(OpKind::IndexScores, DType::F16, "index_scores_f16", plan_index_scores);
+  add(OpKind::IndexScores, DType::BF16, "index_scores_bf16", plan_index_scores);
+  add(OpKind::KeepTop, DType::F32, "keep_top", plan_keep_top);
   add(OpKind::TopK, DType::F32, "top_k", plan_top_k);
   add(OpKind::Sort, DType::F32, "sort", plan_sort);
   add(OpKind::ArgSort, DType::F32, "argsort", plan_sort);

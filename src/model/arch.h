@@ -148,6 +148,8 @@ class Recorder {
   size_t recurrent();  // one page per sequence
   Value keys(const std::string& name, size_t pool, int head_dim, int heads);
   Value values(const std::string& name, size_t pool, int head_dim, int heads);
+  // Keys of one head that are not quantized.
+  Value plain_keys(const std::string& name, size_t pool, int head_dim);
   // One value of this shape per page of the pool.
   Value state(const std::string& name, size_t pool, Shape page);
 

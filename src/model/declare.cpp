@@ -188,6 +188,10 @@ Value Recorder::keys(const std::string& name, size_t pool, int head_dim, int hea
 Value Recorder::values(const std::string& name, size_t pool, int head_dim, int heads) {
   return p.cache(prefix_ + name, options.cache_type, false, head_dim, heads, pools_[pool].pages, int(pool));
 }
+Value Recorder::plain_keys(const std::string& name, size_t pool, int head_dim) {
+  const DType type = info(options.cache_type).block == 1 ? options.cache_type : DType::F16;
+  return p.cache(prefix_ + name, type, true, head_dim, 1, pools_[pool].pages, int(pool));
+}
 Value Recorder::state(const std::string& name, size_t pool, Shape page) {
   page.dim[page.rank++] = pools_[pool].pages;
   return p.state(prefix_ + name, page, StateLayout::Dense, int(pool));

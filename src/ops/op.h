@@ -108,6 +108,9 @@ inline constexpr int kPagePositions = 64;
 inline constexpr int kMaxDistances = 1024;
 // The longest attention head: kernels hold one row of it in a fixed-size buffer.
 inline constexpr int kMaxHeadDim = 1024;
+// Added to a score of attention, it leaves the position the least weight that there is. Finite, so that a
+// tile of such scores gives finite numbers, which later tiles fade away.
+inline constexpr float kHidden = -1e30f;
 // What Hadamard multiplies with after its sums: 1 / sqrt(n), n a power of two. The root of a half is rounded
 // once, and its product with a power of two is exact.
 constexpr float hadamard_factor(int64_t n) {

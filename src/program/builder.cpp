@@ -155,13 +155,21 @@ Value ProgramBuilder::norm(Value x, NormKind kind, float epsilon, std::optional<
 Value ProgramBuilder::attention(Value q, Value keys, Value values, Value position, Value sequence,
                                 Value pages, const Attend& how) {
   std::vector<Value> in = {q, keys, values, position, sequence, pages};
-  if (how.seen) in.push_back(*how.seen);
+  if (how.added) in.push_back(*how.added);
+  else if (how.seen) in.push_back(*how.seen);
   if (how.sinks) in.push_back(*how.sinks);
   if (how.biases) in.push_back(*how.biases);
   const int64_t width = shape(values).dim[0];
   return record(OpKind::Attention, in,
                 {{how.scale, how.cap, how.alibi},
-                 {0, how.window, width == shape(q).dim[0] ? 0 : width, how.distances}});
+                 {0, how.window, width == shape(q).dim[0] ? 0 : width, how.distances, how.added ? 1 : 0}});
+}
+
+Value ProgramBuilder::chosen_positions(Value q, Value keys, Value weights, Value position, Value sequence,
+                                       Value pages, int positions, int k) {
+  const Value scores =
+      record(OpKind::IndexScores, {q, keys, weights, position, sequence, pages}, {{}, {positions}});
+  return record(OpKind::KeepTop, {scores, top_k(scores, k)});
 }
 
 Value ProgramBuilder::split_heads(Value x, int head_dim) {

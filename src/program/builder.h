@@ -75,9 +75,15 @@ class ProgramBuilder {
     // In place of sinks, only with `seen`: f32[(2 * distances + 1) * heads].
     std::optional<Value> biases{};
     int distances = 0;
+    // In place of `seen`, f32[n, rows]: added to the scores of positions.
+    std::optional<Value> added{};
   };
   Value attention(Value q, Value keys, Value values, Value position, Value sequence, Value pages,
                   const Attend& how);
+  // f32[n, rows]: 0 for the k positions of each row that an indexer prefers, kHidden for the others;
+  // `positions` n: a multiple of 64. `weights` f32[h, rows].
+  Value chosen_positions(Value q, Value keys, Value weights, Value position, Value sequence, Value pages,
+                         int positions, int k);
   // ---- mixtures of experts: ops/defs/experts.cpp
   struct Routing {
     int k;  // experts per row

@@ -152,10 +152,17 @@ TEST(Arch, RefusesWhatSparseDecodersDoNotCompute) {
        as("ernie4_5-moe", experts(count("interleave_moe_layer_step", 2))),
        Code::Unsupported,
        {"interleave_moe_layer_step is 2", "computes 1"}},
-      {"deepseek32 beyond its indexer",
+      {"deepseek32 without heads of its indexer",
        as("deepseek32", experts(count("attention.indexer.top_k", 32))),
-       Code::Usage,
-       {"64 positions", "the 32", "--ctx 32"}},
+       Code::Malformed,
+       {"attention.indexer.head_count"}},
+      {"deepseek32, its indexer's heads shorter than what is rotated",
+       as("deepseek32", experts([](TinyLlama& s) {
+            s.u32("attention.indexer.top_k", 32), s.u32("attention.indexer.head_count", 2);
+            s.u32("attention.indexer.key_length", 2);
+          })),
+       Code::Malformed,
+       {"indexer heads of 2 values"}},
       {"deepseek32 without its number",
        as("deepseek32", experts([](TinyLlama&) {})),
        Code::Malformed,

@@ -387,6 +387,17 @@ TEST(Reference, AttentionsOptions) {
     want.insert(want.end(), {(e + 2 * after) / (e + after), 1});
   }
   near(of({&seen}, 0, 8), want);
+  // Of positions 0 and 1, the second is hidden, or gets 1 more.
+  OpParams by_position;
+  by_position.f[0] = 1, by_position.i[2] = 2, by_position.i[4] = 1;
+  for (const auto& [number, mean] : {std::pair(double(kHidden), 0.), {1., e2 / (1 + e2)}}) {
+    Tensor added = floats({64, 1}, std::vector<double>(64));
+    added.values[1] = number;
+    near(run_op(OpKind::Attention, by_position, {&q, &keys, &values, &position, &sequence, &pages, &added},
+                Shape(DType::F32, {2, heads, 1}), 1)
+             .out.values,
+         {mean, 1, mean, 1, mean, 1});
+  }
   // Biases of the distances -1, 0 and 1 of each head; a key that is further away has the last one's.
   Tensor all = ints({2, 1}, {0, 3}), biases = floats({9}, {5, 1, 2, 0, 0, 0, -1, 3, 0.5});
   keys.values[3] = 1, values.values[6] = 3;

@@ -423,9 +423,48 @@ std::vector<Try> of_elementwise_ops() {
   return all;
 }
 
+// Attention with numbers for positions, and the ops that make these: four heads of 8 values, three rows.
+std::vector<Try> of_indexers() {
+  const auto attention = [](const std::vector<Shape>& more, const char* rule) {
+    Try t{OpKind::Attention,
+          {f({8, 4, 3}), cache(8, 2, 4), cache(8, 2, 4), i({3}), i({3}), i({4, 1})},
+          {},
+          rule};
+    if (!*rule) t.out = f({8, 4, 3});
+    t.in.insert(t.in.end(), more.begin(), more.end()), t.params.i[4] = 1;
+    return t;
+  };
+  const auto scores = [](int n, const char* rule, Shape keys = cache(8, 1, 4), Shape weights = f({4, 3}),
+                         int rows = 3, Shape q = f({8, 4, 3})) {
+    Try t{OpKind::IndexScores, {q, keys, weights, i({rows}), i({3}), i({4, 1})}, {}, rule, with_i(n)};
+    if (!*rule) t.out = f({n, 3});
+    return t;
+  };
+  const char* whole = "multiple of 64";
+  return {attention({f({128, 3})}, ""),
+          attention({f({100, 3})}, whole),
+          attention({f({128, 2})}, whole),
+          attention({i({2, 3})}, whole),
+          attention({}, whole),
+          attention({f({128, 3}), f({4})}, "without sinks"),
+          scores(128, ""),
+          scores(100, whole),
+          scores(320, "those of the pages"),
+          scores(64, "one head", cache(8, 2, 4)),
+          scores(64, "f32, f16 or bf16", cache(32, 1, 4, DType::Q8_0)),
+          scores(64, "one per head", cache(8, 1, 4), f({3, 3})),
+          scores(64, "one per row", cache(8, 1, 4), f({4, 3}), 2),
+          scores(64, "q must be", cache(8, 1, 4), f({4, 3}), 3, f({8, 4})),
+          {OpKind::KeepTop, {f({9, 3}), f({18, 3})}, f({9, 3})},
+          {OpKind::KeepTop, {f({9, 3}), f({20, 3})}, {}, "at most all of x"},
+          {OpKind::KeepTop, {f({9, 3}), f({7, 3})}, {}, "values and places"},
+          {OpKind::KeepTop, {f({9, 3}), f({8, 2})}, {}, "as many of both"}};
+}
+
 TEST(Shapes, AreAcceptedAndRefusedByTheRules) {
   std::set<OpKind> accepted, refused;
-  std::vector<Try> all = of_elementwise_ops();
+  std::vector<Try> all = of_elementwise_ops(), indexers = of_indexers();
+  all.insert(all.end(), indexers.begin(), indexers.end());
   all.insert(all.end(), tries().begin(), tries().end());
   all.insert(all.end(), tensor_tries().begin(), tensor_tries().end());
   for (const Try& t : all) {
@@ -454,15 +493,6 @@ TEST(Shapes, NoInputsAndTooManyAreRefusedForEveryOp) {
       std::vector<Shape> in(n, f({32, 32}));
       EXPECT_FALSE(output_shape(k, {}, in)) << info(k).name;
     }
-}
-
-TEST(Shapes, ActivationsFollowTheBlocksOfTheWeights) {
-  for (DType t : {DType::F32, DType::F16, DType::BF16}) EXPECT_EQ(activation_type(t), DType::F32);
-  for (DType t : {DType::Q8_0, DType::Q4_0, DType::Q5_1, DType::IQ4_NL, DType::MXFP4})
-    EXPECT_EQ(activation_type(t), DType::A8_32);
-  for (DType t : {DType::Q6_K, DType::Q2_K, DType::IQ1_S, DType::TQ1_0})
-    EXPECT_EQ(activation_type(t), DType::A8_256);
-  EXPECT_EQ(activation_type(DType::I2_S), DType::A8_ROW);
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ using gimbal::OpKind, gimbal::kChunk, gimbal::kPagePositions;
 #include "backends/cpu/kernels/few_rows.h"
 #include "backends/cpu/kernels/float_weights.h"
 #include "backends/cpu/kernels/gated_rule.h"
+#include "backends/cpu/kernels/index_scores.h"
 #include "backends/cpu/kernels/matmul.h"
 #include "backends/cpu/kernels/recurrent.h"
 #include "backends/cpu/kernels/row_sums.h"
@@ -131,6 +132,9 @@ constexpr CpuRow attends(const char* name, DType cache, Launch launch) {
 constexpr CpuRow writes(const char* name, DType cache, Launch launch) {
   return row(name, OpKind::CacheWrite, cache_write_work, launch, kByRow, cache);
 }
+constexpr CpuRow scores(const char* name, DType cache, Launch launch) {
+  return row(name, OpKind::IndexScores, index_work, launch, kByRow, cache);
+}
 constexpr CpuRow quantizes(const char* name, DType to, Launch launch) {
   return row(name, OpKind::Quantize, row_work<4>, launch, kByRow, to);
 }
@@ -175,6 +179,10 @@ const CpuRow kTable[] = {
     CACHE(Q4_1, Quantized<CodesQ4_1>, write_head_blocks<DType::Q4_1>, "q4_1"),
     CACHE(Q4_0, Quantized<CodesQ4_0>, write_head_blocks<DType::Q4_0>, "q4_0"),
     CACHE(IQ4_NL, Quantized<CodesIQ4_NL>, write_head_blocks<DType::IQ4_NL>, "iq4_nl"),
+    scores(NAME("index_scores.f32"), DType::F32, index_scores<Plain<CacheF32>>),
+    scores(NAME("index_scores.f16"), DType::F16, index_scores<Plain<CacheF16>>),
+    scores(NAME("index_scores.bf16"), DType::BF16, index_scores<Plain<CacheBF16>>),
+    row(NAME("keep_top.f32"), OpKind::KeepTop, row_work_of_x<2>, keep_top, kByRow),
     quantizes(NAME("quantize.a8_32"), DType::A8_32, quantize<DType::A8_32>),
     quantizes(NAME("quantize.a8_256"), DType::A8_256, quantize<DType::A8_256>),
     quantizes(NAME("quantize.a8_row"), DType::A8_ROW, quantize<DType::A8_ROW>),

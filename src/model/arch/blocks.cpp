@@ -152,7 +152,7 @@ Value attend_to(Recorder& m, const Attention& a, const Remembered& r, Value q, S
   }
   const Value y = m.p.attention(
       turned(m, q, kWholeHead), r.keys, r.values, m.positions(of), m.sequences(of), m.pages(r.pool),
-      {a.scale, seen ? 0 : a.window, a.cap, a.alibi, seen, a.sinks, a.biases, a.distances});
+      {a.scale, seen ? 0 : a.window, a.cap, a.alibi, seen, a.sinks, a.biases, a.distances, a.added});
   return m.p.join_heads(turned(m, y, kRunOfValues));
 }
 

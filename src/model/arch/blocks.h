@@ -40,6 +40,7 @@ struct Attention {
   // (ops/defs/attention.cpp).
   std::optional<Value> biases{};  // f32[(2 * distances + 1) * heads]
   int distances = 0;
+  std::optional<Value> added{};  // f32[n, R] in place of `seen`: for the scores of all positions
 };
 // From the metadata; scores are divided by the root of head_dim.
 Attention attention(const Recorder&);

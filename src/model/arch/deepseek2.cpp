@@ -62,49 +62,63 @@ Value angles_of(Recorder& m) {
   return m.rope(s);
 }
 
+// The short vector that all queries of a row are products of; nullopt: they are products of x.
+std::optional<Value> short_query(Recorder& m, Value x) {
+  const int rank = m.hyper.count("attention.q_lora_rank", 0, 0);
+  if (!rank || !m.has("attn_q_a.weight")) return {};
+  return rms_norm(m, "attn_q_a_norm", project(m, "attn_q_a", rank, x));
+}
+
 // [plain + turned, heads, R], the turned values last and turned, unless there are no angles.
-Value queries(Recorder& m, const Latent& a, std::optional<Value> angles, Value x) {
-  if (const int rank = m.hyper.count("attention.q_lora_rank", 0, 0); rank && m.has("attn_q_a.weight"))
-    x = project(m, "attn_q_b", a.heads * (a.plain + a.turned),
-                rms_norm(m, "attn_q_a_norm", project(m, "attn_q_a", rank, x)));
-  else x = project(m, "attn_q", a.heads * (a.plain + a.turned), x);
+Value queries(Recorder& m, const Latent& a, std::optional<Value> angles, Value x, std::optional<Value> from) {
+  x = project(m, from ? "attn_q_b" : "attn_q", a.heads * (a.plain + a.turned), from.value_or(x));
   Value q = m.p.split_heads(x, a.plain + a.turned);
   if (angles) q = m.p.rope(q, *angles, a.pairs, a.plain);
   return a.growth != 0 ? sharpened(m, q, a.growth, a.growth_length) : q;
 }
 
 // Queries are multiplied into the latent space, where one key serves all heads.
-Value attend_latent(Recorder& m, const Latent& a, Value q, Value latent, Value turned) {
+Value attend_latent(Recorder& m, const Latent& a, Value q, Value latent, Value turned,
+                    std::optional<Value> added) {
   ProgramBuilder& p = m.p;
   // Without routes head h takes matrix h.
   q = p.concat(m.expert_product("attn_k_b", a.latent, a.heads, p.slice(q, 0, a.plain), {}),
                p.slice(q, a.plain, a.turned));
   const Value shared = p.split_heads(latent, a.latent);
-  const Attention attention{a.heads, 1, a.latent + a.turned, a.latent, a.scale};
+  Attention attention{a.heads, 1, a.latent + a.turned, a.latent, a.scale};
+  attention.added = added;
   const Value y = attend(m, attention, {q, p.concat(shared, turned), shared});
   return p.join_heads(m.expert_product("attn_v_b", a.value, a.heads, p.split_heads(y, a.latent), {}));
 }
 
 // Computes and caches the keys and values of every head.
-Value attend_plain(Recorder& m, const Latent& a, Value q, Value latent, Value turned) {
+Value attend_plain(Recorder& m, const Latent& a, Value q, Value latent, Value turned,
+                   std::optional<Value> added) {
   ProgramBuilder& p = m.p;
   const Value both =
       p.split_heads(project(m, "attn_kv_b", a.heads * (a.plain + a.value), latent), a.plain + a.value);
-  const Attention attention{a.heads, a.heads, a.plain + a.turned, a.value, a.scale};
+  Attention attention{a.heads, a.heads, a.plain + a.turned, a.value, a.scale};
+  attention.added = added;
   return attend(m, attention,
                 {q, p.concat(p.slice(both, 0, a.plain), turned), p.slice(both, a.plain, a.value)});
 }
 
-Value attention_block(Recorder& m, const Latent& a, std::optional<Value> angles, Value x) {
+// `query`: short_query(); `added`: to the scores of positions, as by an indexer.
+Value attention_block(Recorder& m, const Latent& a, std::optional<Value> angles, Value x,
+                      std::optional<Value> query, std::optional<Value> added) {
   ProgramBuilder& p = m.p;
-  const Value q = queries(m, a, angles, x);
+  const Value q = queries(m, a, angles, x, query);
   const Value all = project(m, "attn_kv_a_mqa", a.latent + a.turned, x);
   const Value latent = rms_norm(m, "attn_kv_a_norm", p.slice(all, 0, a.latent));
   Value turned = p.split_heads(p.slice(all, a.latent, a.turned), a.turned);
   if (angles) turned = p.rope(turned, *angles, a.pairs);
-  const Value y = m.has("attn_kv_b.weight") ? attend_plain(m, a, q, latent, turned)
-                                            : attend_latent(m, a, q, latent, turned);
+  const Value y = m.has("attn_kv_b.weight") ? attend_plain(m, a, q, latent, turned, added)
+                                            : attend_latent(m, a, q, latent, turned, added);
   return project(m, "attn_output", m.config.width, y);
+}
+
+Value attention_block(Recorder& m, const Latent& a, std::optional<Value> angles, Value x) {
+  return attention_block(m, a, angles, x, short_query(m, x), {});
 }
 
 struct Deepseek2Layers {
@@ -117,10 +131,18 @@ Deepseek2Layers read_deepseek2_layers(Recorder& m, Gating usual = Gating::Softma
   return {read_latent(m), angles_of(m), read_sparse(m, {.gating = usual, .normalised = false})};
 }
 
-Value layer(Recorder& m, const Deepseek2Layers& l, int i, Value x) {
+// `choose`: the positions to attend to, from the normed input and short_query() of it.
+template <class Choose>
+Value layer(Recorder& m, const Deepseek2Layers& l, int i, Value x, Choose&& choose) {
   ProgramBuilder& p = m.p;
-  x = p.add(x, attention_block(m, l.attention, l.angles, rms_norm(m, "attn_norm", x)));
+  const Value y = rms_norm(m, "attn_norm", x);
+  const std::optional<Value> query = short_query(m, y);
+  x = p.add(x, attention_block(m, l.attention, l.angles, y, query, choose(y, query)));
   return p.add(x, sparse_feed_forward(m, l.feed_forward, i, rms_norm(m, "ffn_norm", x)));
+}
+
+Value layer(Recorder& m, const Deepseek2Layers& l, int i, Value x) {
+  return layer(m, l, i, x, [](Value, const auto&) { return std::optional<Value>(); });
 }
 
 void record_deepseek2(Recorder& m) {
@@ -133,24 +155,73 @@ void record_deepseek2(Recorder& m) {
   logits_and_states(m, x);
 }
 
-// DeepSeek-V3.2 and GLM-5 attend to the positions that an indexer ranks highest, `top_k` of them, which are
-// all positions in a context that is no longer. DeepSeek-AI, "DeepSeek-V3.2: Pushing the Frontier of Open
-// Large Language Models", 2025; GLM-5 Team, "GLM-5: from Vibe Coding to Agentic Engineering", 2026.
-void record_indexed(Recorder& m, Gating usual) {
-  const int chosen = m.hyper.count("attention.indexer.top_k");
-  if (m.options.context > chosen)
-    m.hyper.fail(Code::Usage,
-                 format("a context of {} positions is more than the {} that the model's indexer chooses, and "
-                        "this version has no indexer; use a context of {} (--ctx {})",
-                        m.options.context, chosen, chosen, chosen));
+// The indexer of DeepSeek-V3.2 and GLM-5: small heads whose keys lie in a cache of their own rank the
+// positions, and a row attends to the first `chosen` of them. In a context that is no longer these are all,
+// and nothing is computed. DeepSeek-AI, "DeepSeek-V3.2: Pushing the Frontier of Open Large Language Models",
+// 2025; GLM-5 Team, "GLM-5: from Vibe Coding to Agentic Engineering", 2026. Both multiply queries and keys by
+// a Hadamard matrix, for keys in 8 bits; the products are the same without.
+struct Indexer {
+  int chosen, heads, head_dim;
+  RopePairs pairs;
+  bool used;  // the context is longer
+};
+
+Indexer read_indexer(Recorder& m, RopePairs pairs) {
+  Hyperparameters& h = m.hyper;
+  const int chosen = h.count("attention.indexer.top_k");
+  Indexer x{chosen, h.count("attention.indexer.head_count"), h.count("attention.indexer.key_length"), pairs,
+            m.options.context > chosen};
+  bounded(m, "attention.indexer.head_count and key_length", int64_t(x.heads) * x.head_dim);
+  if (x.head_dim < m.config.rotated)
+    h.fail(Code::Malformed, format("{}: indexer heads of {} values, of which {} are rotated", m.config.arch,
+                                   x.head_dim, m.config.rotated));
+  return x;
+}
+
+// Of the layer's normed input y and its short_query().
+Value chosen_positions(Recorder& m, const Indexer& x, Value angles, Value y, Value query) {
+  constexpr float kEpsilon = 1e-6f;
+  ProgramBuilder& p = m.p;
+  auto turned = [&](Value heads) { return p.rope(heads, angles, x.pairs); };
+  const Value q =
+      turned(p.split_heads(project(m, "indexer.attn_q_b", x.heads * x.head_dim, query), x.head_dim));
+  const Value one =
+      p.norm(project(m, "indexer.attn_k", x.head_dim, y), NormKind::Layer, kEpsilon,
+             m.vector("indexer.k_norm.weight", x.head_dim), m.vector("indexer.k_norm.bias", x.head_dim));
+  const size_t pool = m.paged();
+  const Value keys = m.plain_keys("indexer keys", pool, x.head_dim), positions = m.positions(),
+              sequences = m.sequences(), pages = m.pages(pool);
+  p.cache_write(keys, true, turned(p.split_heads(one, x.head_dim)), positions, sequences, pages);
+  // Both models divide the weights by a root of sizes, which changes no order.
+  const Value weights = project(m, "indexer.proj", x.heads, y);
+  const int all = (m.options.context + kPagePositions - 1) / kPagePositions * kPagePositions;
+  return p.chosen_positions(q, keys, weights, positions, sequences, pages, all, x.chosen);
+}
+
+// In GLM-5 `attention.indexer.types` is 0 for layers that take the choice of the layer before them.
+void record_indexed(Recorder& m, Gating usual, RopePairs pairs) {
+  const Indexer indexer = read_indexer(m, pairs);
   const Deepseek2Layers l = read_deepseek2_layers(m, usual);
+  std::optional<Value> chosen;
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i, x);
-    for (const char* part : {"indexer.k_norm.weight", "indexer.k_norm.bias", "indexer.proj.weight",
-                             "indexer.attn_k.weight", "indexer.attn_q_b.weight"})
-      m.leave_out(part);
-    x = layer(m, l, i, x);
+    const bool own =
+        m.hyper.count_of("attention.indexer.types", i, m.has("indexer.attn_q_b.weight") ? 1 : 0) != 0;
+    if (!indexer.used || !own)
+      for (const char* part : {"indexer.k_norm.weight", "indexer.k_norm.bias", "indexer.proj.weight",
+                               "indexer.attn_k.weight", "indexer.attn_q_b.weight"})
+        m.leave_out(part);
+    x = layer(m, l, i, x, [&](Value y, const std::optional<Value>& query) {
+      if (!indexer.used) return chosen;
+      if (own && query) chosen = chosen_positions(m, indexer, l.angles, y, *query);
+      else if (own)
+        m.hyper.fail(Code::Unsupported, m.config.arch + ": an indexer of a layer without 'attn_q_a.weight'");
+      else if (!chosen)
+        m.hyper.fail(Code::Malformed,
+                     m.config.arch + ".attention.indexer.types: the first layer has no indexer");
+      return chosen;
+    });
   }
   logits(m, rms_norm(m, "output_norm", wanted(m, x)));
 }
@@ -215,9 +286,11 @@ const ModelArch deepseek2_nextn{"deepseek2", record_deepseek2_nextn, configure_n
 extern const ModelArch deepseek2, mistral4, deepseek32, glm_dsa, kimi_linear, minicpm3, plm;
 const ModelArch deepseek2{"deepseek2", record_deepseek2, configure_without_nextn, false, &deepseek2_nextn};
 const ModelArch mistral4{"mistral4", record_deepseek2, configure_without_nextn};
-const ModelArch deepseek32{"deepseek32", [](Recorder& m) { record_indexed(m, Gating::Softmax); },
+const ModelArch deepseek32{"deepseek32",
+                           [](Recorder& m) { record_indexed(m, Gating::Softmax, RopePairs::Halves); },
                            configure_without_nextn};
-const ModelArch glm_dsa{"glm-dsa", [](Recorder& m) { record_indexed(m, Gating::Sigmoid); },
+const ModelArch glm_dsa{"glm-dsa",
+                        [](Recorder& m) { record_indexed(m, Gating::Sigmoid, RopePairs::Adjacent); },
                         configure_without_nextn};
 const ModelArch kimi_linear{"kimi-linear", record_kimi_linear};
 const ModelArch minicpm3{"minicpm3", record_minicpm3};

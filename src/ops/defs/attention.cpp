@@ -6,7 +6,9 @@
 // scores become cap * tanh(score / cap). `alibi`: the largest bias; scores lose slope(head)
 // per position between row and key. A sink is an additional score of its head without a value.
 // `distances` n > 0: in place of sinks, biases f32[(2n + 1) * heads], for each head those of the
-// distances -n to n of a key's position from the row's; keys further away have the last one's.
+// distances -n to n of a key's position from the row's; keys further away have the last one's. `added`: in
+// place of `seen` and without sinks, f32[n, R], for each row a number that is added to the score of each
+// position; n is a multiple of 64 and larger than any position.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -40,6 +42,8 @@ struct Score {
   }
   static constexpr double kExpRoundings = 4;
 };
+// Kernels' exp() ends at the smallest normal number: the weight of a hidden position, in roundings.
+constexpr double kLeastWeight = 0x1p-100;
 
 // ALiBi (Press et al., "Train Short, Test Long", 2022): of h heads, the first p (the largest power of two)
 // have the slopes 2^(-bias / p), 2^(-2 bias / p) ...; the others lie between them.
@@ -52,9 +56,10 @@ void attend(const reference::Call& c) {
   const reference::Tensor &q = *c.in[0], &keys = *c.in[1], &values = *c.in[2], &position = *c.in[3];
   const CacheIndex at{*c.in[4], *c.in[5]};
   const int64_t window = c.params.i[1];
-  const bool chosen = c.in.size() > 6;
+  const bool chosen = c.in.size() > 6 && !c.params.i[4];
   const double cap = c.params.f[1], alibi = c.params.f[2];
   const int64_t distances = c.params.i[3];
+  const bool added = c.params.i[4] != 0;
   const int hd = int(q.shape.dim[0]), vd = int(values.shape.dim[0]), heads = int(q.shape.dim[1]),
             group = heads / int(keys.shape.dim[1]);
   for (int r = 0; r < c.rows; r++)
@@ -75,6 +80,7 @@ void attend(const reference::Call& c) {
         Score s(&q.values[head_at * size_t(hd)], row_of(keys, j), hd, c.params.f[0], tiles);
         if (cap > 0) s.cap(cap);
         if (alibi > 0) s.subtract(slope_of(alibi, h, heads), std::fabs(double(pos - j)));
+        if (added) s.add(c.x(6)[size_t(c.in[6]->shape.dim[0] * r + j)]);
         if (distances > 0) {
           const int64_t distance = std::clamp(j - pos, -distances, distances);
           s.add(c.x(7)[size_t((2 * distances + 1) * h + distances + distance)]);
@@ -101,6 +107,7 @@ void attend(const reference::Call& c) {
           const double t = weight[j] * row_of(values, first + int64_t(j))[d];
           y += t;
           roundings += std::fabs(y) + std::fabs(t) * scores[j].roundings;
+          if (added) roundings += std::fabs(row_of(values, first + int64_t(j))[d]) * kLeastWeight;
         }
         c.put(head_at * size_t(vd) + d, y, roundings + std::fabs(y) * off);
       }
@@ -118,6 +125,7 @@ struct HeadSize {
   bool sinks = false;
   bool not_finite = false;  // some values to write to the caches are NaN or infinite
   int distances = 0;
+  bool added = false;  // two of three positions are hidden
 };
 constexpr HeadSize kHeads[] = {{8, 2, 1, 1, 1, 0, 1},
                                {32, 1, 1, 1, 1, 0, 1},
@@ -147,7 +155,10 @@ constexpr HeadSize kHeads[] = {{8, 2, 1, 1, 1, 0, 1},
                                {32, 6, 6, 140, 3, 0, 2, 1, 0, 0, 8, true},
                                {64, 5, 1, 90, 4, 33, 1, 1, 0, 0, 8, true},
                                {32, 6, 3, 150, 4, 0, 2, 1, 0, 0, 0, true, false, false, 19},
-                               {64, 3, 1, 70, 2, 40, 1, 5, 32, 0, 0, true, false, false, 128}};
+                               {64, 3, 1, 70, 2, 40, 1, 5, 32, 0, 0, true, false, false, 128},
+                               {32, 4, 1, 330, 3, 0, 1, 1, 0, 0, 0, false, false, false, 0, true},
+                               {96, 6, 2, 77, 5, 0, 3, 1, 32, 0, 0, false, false, false, 0, true},
+                               {64, 12, 4, 20, 1, 0, 1, 5, 0, 0, 0, false, false, false, 0, true}};
 
 // Rows to write to a cache, including heads of zeros, of numbers that f16 rounds to zero, and of subnormal
 // f16 numbers with few bits.
@@ -176,6 +187,19 @@ void put_not_finite(DType cache, int kv_heads, CaseInput& keys, CaseInput& value
   if (info(cache).block > 1) put(values, 11, 1, 40, INFINITY);
 }
 
+// Of a row, the first two tiles are hidden but for one position, if there are more; of the others two of
+// three.
+CaseInput hidden_scores(int positions, int rows, Numbers& n) {
+  CaseInput in = floats(Shape(DType::F32, {positions, rows}), n);
+  for (int r = 0; r < rows; r++)
+    for (int j = 0; j < positions; j++) {
+      const bool begins = j < std::min(2 * kPagePositions, positions - 2 * kPagePositions);
+      if (begins ? j != 70 : j % 3 != r % 3)
+        std::memcpy(&in.dense[(size_t(r) * size_t(positions) + size_t(j)) * 4], &kHidden, 4);
+    }
+  return in;
+}
+
 }  // namespace
 
 std::vector<Case> attention_cases(OpKind of, DType cache) {
@@ -201,9 +225,11 @@ std::vector<Case> attention_cases(OpKind of, DType cache) {
     if (s.both_sides) c.name += " both sides";
     if (s.sinks) c.name += " sinks";
     if (s.distances) c.name += format(" distances={}", s.distances);
+    if (s.added) c.name += " added";
     if (s.not_finite) c.name += " not finite";
     c.params.f[0] = 1.f / std::sqrt(float(s.hd)), c.params.f[1] = s.cap, c.params.f[2] = s.alibi;
-    c.params.i[1] = s.both_sides ? 0 : s.window, c.params.i[2] = s.vd, c.params.i[3] = s.distances;
+    c.params.i[1] = s.both_sides ? 0 : s.window, c.params.i[2] = s.vd, c.params.i[3] = s.distances,
+    c.params.i[4] = s.added;
     c.inputs.push_back(floats(Shape(DType::F32, {s.hd, s.heads, s.rows}), n, s.queries));
     for (int width : {s.hd, vd}) c.inputs.push_back(cache_rows(s, width, n));
     if (s.not_finite) put_not_finite(cache, s.kv_heads, c.inputs[1], c.inputs[2]);
@@ -220,6 +246,7 @@ std::vector<Case> attention_cases(OpKind of, DType cache) {
     c.inputs.push_back(integers(Shape(DType::I32, {s.rows}), sequence));
     c.inputs.push_back(integers(Shape(DType::I32, {pages, 1 + s.sequences}), table));
     if (s.both_sides) c.inputs.push_back(integers(Shape(DType::I32, {2, s.rows}), seen));
+    if (s.added) c.inputs.push_back(hidden_scores(pages * kPagePositions, s.rows, n));
     if (s.sinks) c.inputs.push_back(floats(Shape(DType::F32, {s.heads}), n, 2));
     if (s.distances) c.inputs.push_back(floats(Shape(DType::F32, {(2 * s.distances + 1) * s.heads}), n, 2));
     all.push_back(std::move(c));
@@ -246,10 +273,10 @@ constinit const OpDef Attention = {
                {"position", Role::Position},
                {"sequence", Role::Sequence},
                {"pages", Role::Pages},
-               {"seen", Role::Rows},
+               {"seen or added", Role::Rows},
                {"sinks or biases", Role::Weight}},
     .floats = {"scale", "cap", "alibi"},
-    .integers = {"", "window", "value width", "distances"},
+    .integers = {"", "window", "value width", "distances", "added"},
     .product = true,
     .shape = [](const ShapeCall& c) -> Result<Shape> {
       const Shape &q = c.in[0], &keys = c.in[1], &values = c.in[2];
@@ -264,7 +291,11 @@ constinit const OpDef Attention = {
       if (c.params.i[2] != (values.dim[0] == q.dim[0] ? 0 : values.dim[0]))
         return c.refuse("the width of the values must be a parameter if it differs from the keys'");
       if (!is_place_in_caches(c.in[3], c.in[4], c.in[5], q.dim[2])) return c.refuse(kPlaceRule);
-      if (c.in.size() > 6 && (c.in[6] != Shape(DType::I32, {2, q.dim[2]}) || c.params.i[1]))
+      if (c.params.i[4]) {
+        if (c.params.i[4] != 1 || c.in.size() != 7 || !is_f32_rows(c.in[6]) ||
+            c.in[6].dim[0] % kPagePositions || c.in[6].dim[1] != q.dim[2])
+          return c.refuse("what is added must be f32[n, rows], n a multiple of 64, without sinks or biases");
+      } else if (c.in.size() > 6 && (c.in[6] != Shape(DType::I32, {2, q.dim[2]}) || c.params.i[1]))
         return c.refuse("the visible ranges must be i32[2, rows], without a window");
       const int64_t distances = c.params.i[3];
       if (distances < 0 || distances > kMaxDistances)

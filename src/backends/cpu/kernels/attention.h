@@ -13,7 +13,8 @@ struct Seen {
   int32_t first, last;
 };
 inline Seen seen_by(const CpuTask& t, int64_t row) {
-  if (t.op->inputs > 6) return {read<int32_t>(t.x[6] + 8 * row), read<int32_t>(t.x[6] + 8 * row + 4)};
+  if (t.op->inputs > 6 && !t.op->param.i[4])
+    return {read<int32_t>(t.x[6] + 8 * row), read<int32_t>(t.x[6] + 8 * row + 4)};
   const int64_t window = t.op->param.i[1];
   const int32_t own = position_of(t, row);
   return {int32_t(window > 0 && own >= window ? own - window + 1 : 0), own};
@@ -99,6 +100,7 @@ struct Block {
       const auto* x = reinterpret_cast<const float*>(t.x[0]) + (r * all_heads + h) * page.hd;
       for (int32_t d = 0; d < page.hd; d++) q[d * queries + i] = x[d];
       of.position[i] = position_of(t, r);
+      of.added[i] = t.op->param.i[4] ? reinterpret_cast<const float*>(t.x[6]) + r * t.in[6]->dim[0] : nullptr;
       of.slope[i] = alibi > 0 ? alibi_slope(alibi, int32_t(h), all_heads) : 0;
       of.highest[i] = -__builtin_inff(), of.total[i] = 0;
       if (of.distances > 0) {

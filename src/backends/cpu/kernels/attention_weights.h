@@ -13,6 +13,8 @@ struct Queries {
   float fade[kMostQueries + 16];    // the factor for the sums before the latest page
   float slope[kMostQueries];        // ALiBi: penalty per position of distance
   const float* bias[kMostQueries];  // of a head: of the distances -distances to distances
+  // Of a row: added to the scores of all positions, from the first one on; nullptr: nothing is.
+  const float* added[kMostQueries];
   int32_t position[kMostQueries];
   int32_t distances;  // 0: there are no biases
   float scale, cap;   // cap: 0: none
@@ -71,6 +73,7 @@ inline F if_seen(F x, const Page& p, int s, float other) {
       const int32_t distance = base + 16 * s - q.position[first + i];
       if (q.cap > 0 || slope > 0) x[s] = shaped(x[s], q.cap, slope, distance);
       if (q.distances > 0) x[s] = biased(x[s], q.bias[first + i], q.distances, distance);
+      if (q.added[first + i]) x[s] = add(x[s], load(q.added[first + i] + base + 16 * s));
       x[s] = if_seen(x[s], p, s, -__builtin_inff());
       top = max(top, x[s]);
     }
