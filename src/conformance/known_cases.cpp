@@ -8,7 +8,7 @@
 namespace gimbal {
 namespace {
 
-constexpr size_t kRemembered = 3;  // a kernel may take several formats of caches
+constexpr size_t kRemembered = 6;  // a kernel may take several formats of caches, or of integers
 
 // The cache after writing the input's rows.
 reference::Tensor written_cache(const Case& c, const reference::Tensor& rows,
@@ -30,11 +30,11 @@ Expected expected_of(const Case& c, const Shape& out) {
   Expected e;
   const OpDef& op = def(c.kind);
   std::vector<reference::Tensor> in;
-  for (const CaseInput& i : c.inputs) in.push_back(reference::decode(i.shape, i.dense.data()));
+  for (const CaseInput& i : c.inputs) in.push_back(reference::decode(i.shape, dense_bytes(i).data()));
   for (size_t i = 0; i < in.size(); i++)
     if (op.inputs[i].role == Role::Cache) in[i] = written_cache(c, in[i], in[size_t(op.first(Role::Pages))]);
-  e.out.shape = out;
-  e.out.values.assign(size_t(e.out.shape.count()), 0);
+  const int written = op.first(Role::Written);
+  e.out = written >= 0 ? in[size_t(written)] : reference::empty(out);
   std::vector<const reference::Tensor*> pointers;
   for (const reference::Tensor& t : in) pointers.push_back(&t);
   const int state = op.first(Role::State);

@@ -14,10 +14,18 @@ struct Tensor {
   Shape shape;  // `type` is the source format; the values are doubles
   std::vector<double>
       values;  // shape.count() of them, dim[0] fastest. Caches: [hd, heads, kPagePositions, pages]
+  // Of integers and bool: the same numbers, of which a double would not have all digits; of u64 their bits.
+  std::vector<int64_t> whole = {};
 };
 
-// Decodes dense bytes of any decodable format (tensor/quant.h), of i32 and of activations.
+// Zeros.
+Tensor empty(const Shape& shape);
+
+// Decodes dense bytes of any decodable format (tensor/quant.h), of plain numbers and of activations.
 Tensor decode(const Shape& shape, const void* dense);
+
+// In place of a magnitude: no rounding is allowed, nor another sign of 0.
+inline constexpr double kExact = -1;
 
 // The arguments of an op's reference.
 struct Call {
@@ -37,6 +45,18 @@ struct Call {
     if (magnitude) (*magnitude)[i] = terms;
   }
   void put(size_t i, double value) const { put(i, value, std::fabs(value)); }
+  void put_exact(size_t i, double value) const { put(i, value, kExact); }
+  const std::vector<int64_t>& whole(size_t i = 0) const { return in[i]->whole; }
+  // Of integers; always exact.
+  void put_whole(size_t i, int64_t value) const {
+    put_exact(i, double(value));
+    out.whole[i] = value;
+  }
+  // A number of an input as it is.
+  void move(size_t to, size_t input, size_t from) const {
+    if (out.whole.empty()) put_exact(to, x(input)[from]);
+    else put_whole(to, whole(input)[from]);
+  }
   void put_state(size_t i, double value, double terms) const {
     state->values[i] = value;
     if (state_magnitude) (*state_magnitude)[i] = terms;
