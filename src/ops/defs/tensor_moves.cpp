@@ -174,7 +174,8 @@ std::vector<Case> gather_cases(DType t) {
   size_t next = size_t(t);
   for (int64_t dim : {0, 1, 2, 0})
     add(Shape(t, {5, 4, 3}), dim, all.size() < 3 ? 7 : 2, nth(kViews, next), nth(kViews, 2 * next)), next++;
-  add(Shape(t, {19, 4}), 1, 9, Lies::Dense, Lies::Repeated);  // rows
+  for (Lies from : {Lies::Dense, Lies::Stepped, Lies::Offset})  // rows, by one id each
+    add(Shape(t, {19, 4}), 1, 9, from, Lies::Repeated);
   add(Shape(t, {1030}), 0, 1025, Lies::Flipped, Lies::Stepped);
   return all;
 }
