@@ -24,6 +24,7 @@ class DeviceChooser final : public Devices {
  private:
   DeviceRequest request() const;
   Result<OpenedDevice> open(const DeviceRequest&);
+  void add_tensors(OpenedDevice&);
   Status check_settings(const OpenedDevice&);
   bool has_gpu_backend();
   Result<PlannedModel> place_somewhere(const ModelFile&);

@@ -69,9 +69,19 @@ Result<std::unique_ptr<Device>> DeviceChooser::open_host() {
   return std::move(opened->device);
 }
 
+// Opens the device again, with an option that backends without these kernels refuse.
+void DeviceChooser::add_tensors(OpenedDevice& opened) {
+  const auto at = DeviceLocation::parse(opened.device->id());
+  if (is_host(*opened.device) || !at) return;
+  DeviceRequest r = request();
+  r.backend = at->backend, r.index = at->index, r.strict = true, r.options = "tensors=1\n";
+  if (auto with = registry_.open(r, record_.unusable)) opened.device = std::move(with->device);
+}
+
 Result<OpenedDevice> DeviceChooser::open_device() {
   auto opened = open(request());
   if (!opened) return opened;
+  if (options_.tensors) add_tensors(*opened);
   for (const Rejection& r : opened->fallbacks) {
     if (!record_.is_news(r.sentence() + opened->device->id())) continue;
     record_.emit(Fallback{Fallback::Device, r.what, opened->device->id(), r.error()});

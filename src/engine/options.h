@@ -40,6 +40,7 @@ struct EngineOptions {
   bool strict = false;                     // an error instead of any fallback
   bool allow_software_devices = false;     // those that emulate a GPU
   bool refresh = false;                    // probe every driver again (DeviceRequest::refresh)
+  bool tensors = false;                    // of GPUs: also the kernels of the tensor library
   std::optional<int> threads;              // of the CPU; none: one per physical core
   std::optional<std::string> cpu_variant;  // an instruction set; none: the best that the CPU has
   std::optional<int> limit_megabytes;      // of memory for measuring the CPU's speed; none: 1000

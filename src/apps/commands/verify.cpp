@@ -27,6 +27,7 @@ class VerifyCommand final : public Command {
     auto options = engine_options(engine_);
     if (!options) return options.error();
     options->refresh = true;  // verify the current state, not a remembered one
+    options->tensors = true;
     Engine engine(backend_registry(), std::move(*options), stderr_sink(quiet));
     std::optional<ModelFile> source;
     if (!model_.empty()) {
