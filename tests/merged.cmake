@@ -4,7 +4,7 @@
 set(merged_in_one_file 10)  # on the average at most; g++ takes 1 GB for eight
 
 # These have targets, libraries or definitions of their own; so have those of a GPU backend and whatever replaces operator new, defines macros or has a main() of its own.
-set(never_merged amx pair_product maps maps_golden emulated_mutants emulator kernel_text reload)
+set(never_merged amx conformance conformance_views emulated_kernels kernels pair_product maps maps_golden emulated_mutants emulator kernel_text reload)
 
 # gimbal_program_of_test(<name> <source> <backends...>): the program that holds a test, in `program`: one of its own, or that of
 # these backends, which are those that it would have in any build: the program is to be the same in all.

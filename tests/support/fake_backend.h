@@ -27,6 +27,7 @@ struct FakeCall {
   unsigned char* y;
   std::vector<const unsigned char*> x;
   int rows;  // of the output to compute
+  std::vector<const gimbal_value*> in;
 };
 
 struct FakeSettings {
@@ -102,10 +103,13 @@ class FakeDevice {
     for (const gimbal_op& op : c.ops) {
       auto at = [&](const gimbal_value& v) { return slots[v.slot]->bytes.data() + v.offset; };
       const gimbal_value& out = c.values[op.out[0]];
-      FakeCall call{op, out, at(out), {}, int(rows_of(out))};
+      FakeCall call{op, out, at(out), {}, int(rows_of(out)), {}};
       if (out.extent == GIMBAL_STEP_ROWS) call.rows = step.rows;
       if (out.extent == GIMBAL_OUT_ROWS) call.rows = step.out_rows;
-      for (int i = 0; i < op.inputs; i++) call.x.push_back(at(c.values[op.in[i]]));
+      for (int i = 0; i < op.inputs; i++) {
+        call.in.push_back(&c.values[op.in[i]]);
+        call.x.push_back(at(*call.in.back()));
+      }
       settings().compute(call);
     }
     return GIMBAL_OK;
