@@ -110,8 +110,11 @@ std::vector<Case> map_cases(DType t) {
   for (const MapFacts& f : kMaps) {
     if (!has(formats_of(f), t)) continue;
     add(f, 199, nth(kViews, next), nth(kViews, 3 * next + 2)), next++;
-    if (f.inputs == 2)
-      for (Operands which : {Operands::NumberFirst, Operands::NumberSecond}) add_number(f, which);
+    if (f.inputs < 2) continue;
+    // Others are read into the format of the arithmetic: there one place of the number is enough.
+    const bool own = computed_in(t) == t, first = next % 2;
+    if (own || first) add_number(f, Operands::NumberFirst);
+    if (own || !first) add_number(f, Operands::NumberSecond);
   }
   // Sizes around those of vectors and of parts, and every view.
   const MapFacts& f = *map_facts(t == DType::Bool ? MapFunction::Xor : MapFunction::Sub);
