@@ -26,6 +26,16 @@ inline constexpr float kCovers4[] = {15.0f, 13.8f, 14.4f, 15.5f, 16.0f, 16.6f};
 inline constexpr float kShifts4[] = {0.0f, 0.03f, 0.06f};
 inline constexpr float kCovers5[] = {31.0f, 30.0f, 30.5f, 31.6f, 32.3f};
 inline constexpr float kShifts5[] = {0.0f, 0.015f, 0.03f};
+// Of blocks of 32 with a unit of their own.
+inline constexpr float kFactors4[] = {1.0f,  0.80f, 0.84f, 0.88f, 0.91f, 0.94f, 0.96f,
+                                      0.98f, 1.02f, 1.04f, 1.06f, 1.09f, 1.13f, 1.18f};
+inline constexpr float kFactors5[] = {1.0f,  0.88f,  0.91f, 0.94f, 0.96f, 0.975f, 0.99f,
+                                      1.01f, 1.025f, 1.04f, 1.06f, 1.09f, 1.13f};
+inline constexpr float kCoversOf4[] = {15.0f, 13.8f, 14.4f, 15.5f, 16.0f, 17.0f, 18.5f};
+inline constexpr float kShiftsOf4[] = {0.0f, 0.03f, 0.06f, 0.1f};
+inline constexpr float kCoversOf5[] = {31.0f, 30.0f, 30.5f, 31.6f, 32.3f, 34.0f, 37.0f};
+inline constexpr float kShiftsOf5[] = {0.0f, 0.015f, 0.03f, 0.05f};
+constexpr int kOffsetRoundsOf32 = 2;
 // How often units are refined, by the largest scale.
 constexpr int unit_rounds(int most) { return most < 16 ? 4 : 2; }
 

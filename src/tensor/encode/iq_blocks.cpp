@@ -7,16 +7,6 @@
 namespace gimbal::encoding {
 namespace {
 
-constexpr float kRough2[] = {0.55f, 0.65f, 0.74f, 0.82f, 0.9f, 1.0f, 1.1f, 1.22f},
-                kRough3[] = {0.80f, 0.86f, 0.92f, 0.97f, 1.02f, 1.08f},
-                kRough1[] = {0.45f, 0.55f, 0.65f, 0.75f, 0.85f, 1.0f, 1.15f};
-constexpr float kNearby2[] = {0.92f, 1.0f, 1.08f}, kNearby3[] = {0.95f, 1.0f, 1.05f}, kOnce[] = {1.0f};
-constexpr float kCovering2[] = {0.7f, 0.85f, 1.0f},
-                kCovering3[] = {0.80f, 0.86f, 0.92f, 0.97f, 1.03f, 1.1f, 1.17f, 1.25f, 1.34f};
-// Even signs make values of the wrong sign, which move the best scale.
-const FirstScales kFirst2{kRough2, kNearby2, {}}, kFirstEven2{kRough2, kNearby2, kCovering2},
-    kFirst3{kRough3, kNearby3, {}}, kFirstEven3{kRough3, kOnce, kCovering3}, kFirst1{kRough1, kOnce, {}};
-
 // Signs of 32 values, 7 bits for 8, and a scale in the top 4 bits.
 uint32_t signs_and_scale(const uint8_t* signs, int scale) {
   uint32_t word = uint32_t(scale >> 1) << 28;
@@ -29,8 +19,7 @@ uint32_t signs_and_scale(const uint8_t* signs, int scale) {
 void encode_iq2_xxs(const float* x, const float* importance, uint8_t* block) {
   const BlockInput<256> in(x, importance);
   const Signed s(in, true);
-  const GroupSearch<Levels3> search{codebook_of_iq2_xxs(), {&kIq2Levels, nullptr}, false, 32};
-  const CodedBlock b = encode_coded(in, s.size, search, 31, 8, kFirstEven2);
+  const CodedBlock b = encode_coded(in, s.size, kIq2Xxs);
   put(block, b.unit);
   for (int g = 0; g < 8; g++) {
     for (int k = 0; k < 4; k++) block[2 + 8 * g + k] = uint8_t(b.group[g].point[k]);
@@ -41,8 +30,7 @@ void encode_iq2_xxs(const float* x, const float* importance, uint8_t* block) {
 void encode_iq2_xs(const float* x, const float* importance, uint8_t* block) {
   const BlockInput<256> in(x, importance);
   const Signed s(in, true);
-  const GroupSearch<Levels3> search{codebook_of_iq2_xs(), {&kIq2Levels, nullptr}, false, 16};
-  const CodedBlock b = encode_coded(in, s.size, search, 31, 8, kFirst2);
+  const CodedBlock b = encode_coded(in, s.size, kIq2Xs);
   put(block, b.unit);
   for (int part = 0; part < 32; part++)
     put(block + 2 + 2 * part, uint16_t(b.point(part, 2) | (s.signs[part] & 127) << 9));
@@ -52,8 +40,7 @@ void encode_iq2_xs(const float* x, const float* importance, uint8_t* block) {
 void encode_iq2_s(const float* x, const float* importance, uint8_t* block) {
   const BlockInput<256> in(x, importance);
   const Signed s(in, false);
-  const GroupSearch<Levels3> search{codebook_of_iq2_s(), {&kIq2Levels, nullptr}, false, 16};
-  const CodedBlock b = encode_coded(in, s.size, search, 31, 8, kFirst2);
+  const CodedBlock b = encode_coded(in, s.size, kIq2S);
   std::memset(block, 0, 82);
   put(block, b.unit);
   for (int part = 0; part < 32; part++) {
@@ -67,8 +54,7 @@ void encode_iq2_s(const float* x, const float* importance, uint8_t* block) {
 void encode_iq3_xxs(const float* x, const float* importance, uint8_t* block) {
   const BlockInput<256> in(x, importance);
   const Signed s(in, true);
-  const GroupSearch<Levels8> search{codebook_of_iq3_xxs(), {&kIq3XxsLevels, nullptr}, false, 32};
-  const CodedBlock b = encode_coded(in, s.size, search, 31, 4, kFirstEven3);
+  const CodedBlock b = encode_coded(in, s.size, kIq3Xxs);
   put(block, b.unit);
   for (int g = 0; g < 8; g++) {
     for (int k = 0; k < 8; k++) block[2 + 8 * g + k] = uint8_t(b.group[g].point[k]);
@@ -79,8 +65,7 @@ void encode_iq3_xxs(const float* x, const float* importance, uint8_t* block) {
 void encode_iq3_s(const float* x, const float* importance, uint8_t* block) {
   const BlockInput<256> in(x, importance);
   const Signed s(in, false);
-  const GroupSearch<Levels8> search{codebook_of_iq3_s(), {&kIq3SLevels, nullptr}, false, 32};
-  const CodedBlock b = encode_coded(in, s.size, search, 31, 1, kFirst3);
+  const CodedBlock b = encode_coded(in, s.size, kIq3S);
   std::memset(block, 0, 110);
   put(block, b.unit);
   for (int part = 0; part < 64; part++) {
@@ -94,8 +79,7 @@ void encode_iq3_s(const float* x, const float* importance, uint8_t* block) {
 
 void encode_iq1_s(const float* x, const float* importance, uint8_t* block) {
   const BlockInput<256> in(x, importance);
-  const GroupSearch<Levels3> search{codebook_of_iq1(), {&kShiftedUp, &kShiftedDown}, false, 32};
-  const CodedBlock b = encode_coded(in, in.x, search, 15, 8, kFirst1);
+  const CodedBlock b = encode_coded(in, in.x, kIq1S);
   put(block, b.unit);
   for (int g = 0; g < 8; g++) {
     int word = b.scale[g] >> 1 << 12 | (b.group[g].shift & 1) << 15;
@@ -109,8 +93,7 @@ void encode_iq1_s(const float* x, const float* importance, uint8_t* block) {
 
 void encode_iq1_m(const float* x, const float* importance, uint8_t* block) {
   const BlockInput<256> in(x, importance);
-  const GroupSearch<Levels3> search{codebook_of_iq1(), {&kShiftedUp, &kShiftedDown}, true, 16};
-  const CodedBlock b = encode_coded(in, in.x, search, 15, 8, kFirst1);
+  const CodedBlock b = encode_coded(in, in.x, kIq1M);
   for (int k = 0; k < 16; k++) {
     int byte = 0;
     for (int p = 0; p < 2; p++) {

@@ -5,22 +5,11 @@
 #include <span>
 
 #include "tensor/encode/block_input.h"
-#include "tensor/encode/codebook.h"
 #include "tensor/encode/fits.h"
+#include "tensor/encode/iq_formats.h"
 #include "tensor/encode/lanes.h"
 
 namespace gimbal::encoding {
-
-// Levels, as multiples of unit * scale, and the middles between them.
-struct Levels3 {
-  float at[3];
-};
-struct Levels8 {
-  float at[8];
-};
-inline constexpr Levels3 kIq2Levels{{8, 25, 43}}, kShiftedDown{{-9, -1, 7}}, kShiftedUp{{-7, 1, 9}};
-inline constexpr Levels8 kIq3XxsLevels{{4, 12, 20, 28, 36, 44, 52, 62}},
-    kIq3SLevels{{1, 3, 5, 7, 9, 11, 13, 15}};
 
 // The point of a part, and its sums for the scale of the group.
 struct Part {
@@ -107,13 +96,6 @@ inline Part best_part(const Codebook& book, const Levels8& levels, const float* 
   return part;
 }
 
-// The scales that a search begins with: multiples of the scale that covers the group, tried with values
-// rounded alone; multiples of the best of these; and of the first again, where codebooks with few points fit
-// some scales badly.
-struct FirstScales {
-  std::span<const float> rough, of_rough, of_covering;
-};
-
 // Points of one group for one scale.
 struct Choice {
   float product = 0, square = 0;
@@ -127,9 +109,9 @@ struct Choice {
 template <class Levels>
 struct GroupSearch {
   const Codebook& book;
-  const Levels* levels[2];  // nullptr: there is one choice of levels
-  bool each_part;           // parts choose their levels, or the group does
-  int size;                 // values of a group
+  const Levels* const (&levels)[2];
+  bool each_part;
+  int size;  // values of a group
 
   Choice with_scale(const float* x, const float* w, float scale) const {
     const float per_scale = quotient(1, scale);
@@ -257,10 +239,12 @@ struct CodedBlock {
   int shift(int part, int parts) const { return group[part / parts].shift >> (part % parts) & 1; }
 };
 
-// `most`: the largest scale.
 template <class Levels>
-CodedBlock encode_coded(const BlockInput<256>& in, const float* x, const GroupSearch<Levels>& search,
-                        int most, float divisor, const FirstScales& first) {
+CodedBlock encode_coded(const BlockInput<256>& in, const float* x, const CodedFormat<Levels>& format) {
+  const GroupSearch<Levels> search{format.book(), format.levels, format.each_part, format.size};
+  const FirstScales& first = format.first;
+  const int most = format.most;
+  const float divisor = format.divisor;
   CodedBlock best;
   const int groups = 256 / search.size;
   float fitted[16], largest = 0;

@@ -12,14 +12,6 @@
 namespace gimbal::encoding {
 namespace {
 
-constexpr float kFactors4[] = {1.0f,  0.80f, 0.84f, 0.88f, 0.91f, 0.94f, 0.96f,
-                               0.98f, 1.02f, 1.04f, 1.06f, 1.09f, 1.13f, 1.18f};
-constexpr float kFactors5[] = {1.0f,  0.88f,  0.91f, 0.94f, 0.96f, 0.975f, 0.99f,
-                               1.01f, 1.025f, 1.04f, 1.06f, 1.09f, 1.13f};
-constexpr float kShiftsOf4[] = {0.0f, 0.03f, 0.06f, 0.1f}, kShiftsOf5[] = {0.0f, 0.015f, 0.03f, 0.05f};
-constexpr float kCoversOf4[] = {15.0f, 13.8f, 14.4f, 15.5f, 16.0f, 17.0f, 18.5f};
-constexpr float kCoversOf5[] = {31.0f, 30.0f, 30.5f, 31.6f, 32.3f, 34.0f, 37.0f};
-
 // 4-bit codes: values 0 to 15 in the low halves.
 void put_codes(uint8_t* at, const uint8_t* code) {
   for (int l = 0; l < 16; l++) at[l] = uint8_t((code[l] & 15) | (code[l + 16] & 15) << 4);
@@ -109,7 +101,7 @@ void encode_offset(const float* x, const float* importance, const float (&covers
                    const float (&shifts)[shift_count], Block32* out) {
   const Blocks32 in(x, importance);
   const Groups<32>& g = in.groups;
-  const OffsetFit fit = best_offsets(g, top, covers, shifts, 2, true);
+  const OffsetFit fit = best_offsets(g, top, covers, shifts, kOffsetRoundsOf32, true);
   Lanes unit{}, offset{};
   for (int k = 0; k < kLanes; k++) {
     float rounded = fit.scale[k], low = -fit.offset[k];
