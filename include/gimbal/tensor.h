@@ -146,7 +146,7 @@ class Queue {
   TransferCounts counts() const;
   // The kernels that ran, each with the number of its operations.
   std::vector<std::pair<std::string, uint64_t>> receipt() const;
-  // Operations that the CPU computed in the device's place, each once, such as "encode of f32 to q4_k". A
+  // Operations that the CPU computed in the device's place, each once, such as "map of f64 to f64". A
   // strict queue refuses them.
   std::vector<Fallback> fallbacks() const;
   // QueueOptions::verify. Empty on the CPU.

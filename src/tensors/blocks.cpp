@@ -42,14 +42,7 @@ Tensor quantize(const Tensor& x, DType to, const Tensor* importance) {
   if (x.count() == 0) return uninitialized(state_of(x).queue, type, x.dims());
   gimbal::OpParams p;
   p.i[0] = int64_t(type);
-  const Tensor y = apply(gimbal::OpKind::Encode, p, std::span(in, importance ? 2 : 1));
-  if (y.ok() || y.error().reason != gimbal::kNoKernel) return y;
-  Error e = y.error();
-  e.message = format("to: {} has no kernel that makes {}{}", state_of(x).queue->device().id(), f.name,
-                     importance ? " by importance" : "") +
-              ": " + e.message;
-  e.remedy = "encode on the CPU: copy the tensor there with to(queue), and the blocks back";
-  return refuse(x, e);
+  return apply(gimbal::OpKind::Encode, p, std::span(in, importance ? 2 : 1));
 }
 
 Tensor linear_indexed(const Tensor& x, const Tensor& w, const Tensor& ids) {

@@ -188,7 +188,7 @@ Tensor apply(gimbal::OpKind, const gimbal::OpParams&, std::span<const Tensor> in
 
 // A queue on the CPU, opened at the first call and kept in `cpu`.
 Result<Queue> opened_cpu(std::mutex&, std::optional<Queue>& cpu);
-// The name of a fallback: "encode of f32 to iq3_s".
+// The name of a fallback: "map of f64 to f64".
 std::string words_of(gimbal::OpKind, gimbal::DType from, gimbal::DType to);
 // `compute` on the CPU: with copies of the operands, whose result is copied back. Adds to fallbacks().
 Tensor computed_by_the_cpu(const std::string& what, const Error& why, std::span<const Tensor> in,

@@ -3,7 +3,6 @@
 // writes it again.
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -98,8 +97,6 @@ Claims claims_of_gpus(OpKind op) {
 std::string gpu_words(OpKind op, const Claims& cpu, const Claims& gpu) {
   if (op == OpKind::Custom) return "kernel texts of f32, f16, bf16";  // rows that a program adds
   if (gpu.kernels == 0) return "no";
-  if (cpu.in[1] && !gpu.in[1])
-    return std::to_string(std::popcount(gpu.out)) + " ([formats](tensors.md#gpus)); no importance";
   DTypeSet lacking = 0;
   for (int i = 0; i < GIMBAL_MAX_INPUTS; i++) lacking |= cpu.in[i] & ~gpu.in[i];
   lacking |= cpu.out & ~gpu.out;

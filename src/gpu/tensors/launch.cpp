@@ -81,8 +81,14 @@ Operand scratch(OpPlan& plan, DType type, int64_t n) {
 }
 
 Operand constants(OpPlan& plan, std::span<const uint16_t> values) {
-  Operand o{Place::kConstants, plan.constants.size() * 4, DType::I32, 1, {int64_t(values.size())}, {1}};
-  for (uint16_t v : values) plan.constants.push_back(uint32_t(int32_t(int16_t(v))));
+  std::vector<uint32_t> words;
+  for (uint16_t v : values) words.push_back(uint32_t(int32_t(int16_t(v))));
+  return constants(plan, words);
+}
+
+Operand constants(OpPlan& plan, std::span<const uint32_t> words) {
+  Operand o{Place::kConstants, plan.constants.size() * 4, DType::I32, 1, {int64_t(words.size())}, {1}};
+  plan.constants.insert(plan.constants.end(), words.begin(), words.end());
   constexpr size_t kWords = kBindingStart / 4;
   plan.constants.resize((plan.constants.size() + kWords - 1) / kWords * kWords);
   return o;

@@ -26,10 +26,13 @@ struct Operand {
   Range range() const;
 };
 Operand operand(const gimbal_value&);
+// Blocks as bytes: the first dim has a row's.
+Operand bytes_of(const gimbal_value&);
 // Dense, of n elements, in the op's scratch memory, which grows by it.
 Operand scratch(OpPlan&, DType, int64_t n);
-// Words that the host gives, as i32.
+// Words that the host gives, as i32; those of 16 bits with their sign.
 Operand constants(OpPlan&, std::span<const uint16_t>);
+Operand constants(OpPlan&, std::span<const uint32_t>);
 
 // The number of a format in kernels/operands.inc.
 uint32_t format_number(DType);

@@ -1,5 +1,4 @@
 #include "device/tensor_claims.h"
-#include "gpu/tensors/block_formats.h"
 #include "gpu/tensors/launches.h"
 
 namespace gimbal::gpu {
@@ -45,7 +44,7 @@ constexpr TensorRow kRows[] = {
     {"resample", OpKind::Resample, DType::F32, "resample", plan_resample, kPlain},
     {"random", OpKind::Random, DType::F32, "random", plan_random, kPlain},
     {"decode", OpKind::Cast, DType::F32, "decode", plan_decode, kBlocks, kPlain},
-    {"encode", OpKind::Encode, DType::F32, "encode", plan_encode, kPlain, kEncoded},
+    {"encode", OpKind::Encode, DType::F32, "encode", plan_encode, kPlain, kBlocks},
     {"indexed_product", OpKind::IndexedProduct, DType::F32, "indexed", plan_indexed, kPlain | kBlocks},
     {"solve_triangular", OpKind::SolveTriangular, DType::F32, "solve", plan_solve, kPlain},
     {"cholesky", OpKind::Cholesky, DType::F32, "cholesky", plan_cholesky, kPlain},
@@ -64,7 +63,6 @@ void add_tensor_rows(Rows& r, const std::string& backend) {
     for (gimbal_operand& in : k.in) in.dtypes &= row.formats;
     for (gimbal_operand& out : k.out) out.dtypes &= row.results;
     k.limits = kSizes, k.n_limits = std::size(kSizes);
-    if (row.op == OpKind::Encode) k.in[1] = {};  // with importance it is a search, which CPUs do
     if (row.op == OpKind::Scatter) {
       k.in[0].strided = k.out[0].strided = 0;  // a copy, which is dense
       k.limits = row.formats == kPlain ? kReplaces : kAdds, k.n_limits = std::size(kReplaces);
