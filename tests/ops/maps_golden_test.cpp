@@ -89,7 +89,7 @@ bool is_right(const ordered_json& out, size_t at, uint64_t got, uint64_t want, d
   if (std::isnan(value) || std::isnan(exact)) return std::isnan(value) && std::isnan(exact);
   double tolerance = out.value("abs", 0.0);
   if (out.contains("tol")) tolerance += double(values_of<float>(test::base64_decode(out["tol"]), 4)[at]);
-  const double unit = single ? test::unit_of<float>(exact) : test::unit_of<double>(exact);
+  const double unit = single ? unit_of<float>(exact) : unit_of<double>(exact);
   tolerance += out["ulps"].get<double>() * unit;
   if (dtype == "f16" || dtype == "bf16") {  // computed in f32, rounded once
     const int digits = dtype == "f16" ? 11 : 8, least = dtype == "f16" ? -14 : -126;
