@@ -34,7 +34,7 @@ LIBC = re.compile(r"^(libc|libm|libdl|libpthread|librt)\.so\.\d+$|^ld-linux.*|^l
 
 MODEL = os.path.join(ROOT, "assets/stories260K.gguf")
 MOST_ALONE = 10_100_000  # bytes of gimbal with the cpu backend, without the model inside; g++ 14 needs 3 % more than g++ 12
-MOST_ALL = 19_400_000   # of gimbal with all its plugins, whose kernels are packed
+MOST_ALL = 19_900_000   # of gimbal with all its plugins, whose kernels are packed
 
 failures = []
 

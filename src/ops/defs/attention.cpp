@@ -233,18 +233,14 @@ std::vector<Case> attention_cases(OpKind of, DType cache) {
     c.inputs.push_back(floats(Shape(DType::F32, {s.hd, s.heads, s.rows}), n, s.queries));
     for (int width : {s.hd, vd}) c.inputs.push_back(cache_rows(s, width, n));
     if (s.not_finite) put_not_finite(cache, s.kv_heads, c.inputs[1], c.inputs[2]);
-    std::vector<int32_t> position, sequence, seen, table(size_t(pages), 0);  // sequence 0 is unused
+    const int step = s.both_sides ? 31 : 3;
+    add_places(c, s.positions, pages, s.sequences, step);
+    std::vector<int32_t> seen;
     for (int r = 0; r < s.rows; r++) {
-      const int at = std::max(0, s.positions - 1 - (s.both_sides ? 31 : 3) * r);
-      position.push_back(at), sequence.push_back(1 + r % s.sequences);
+      const int at = case_position(s.positions, step, r);
       seen.push_back(s.window ? std::max(0, at - s.window) : 0);
       seen.push_back(s.window ? std::min(s.positions - 1, at + s.window) : s.positions - 1);
     }
-    for (int q = 0; q < s.sequences; q++)  // pages out of order and interleaved
-      for (int i = 0; i < pages; i++) table.push_back((i + 1) % pages * s.sequences + q);
-    c.inputs.push_back(integers(Shape(DType::I32, {s.rows}), position));
-    c.inputs.push_back(integers(Shape(DType::I32, {s.rows}), sequence));
-    c.inputs.push_back(integers(Shape(DType::I32, {pages, 1 + s.sequences}), table));
     if (s.both_sides) c.inputs.push_back(integers(Shape(DType::I32, {2, s.rows}), seen));
     if (s.added) c.inputs.push_back(hidden_scores(pages * kPagePositions, s.rows, n));
     if (s.sinks) c.inputs.push_back(floats(Shape(DType::F32, {s.heads}), n, 2));
@@ -252,6 +248,17 @@ std::vector<Case> attention_cases(OpKind of, DType cache) {
     all.push_back(std::move(c));
   }
   return all;
+}
+
+void add_places(Case& c, int positions, int pages, int sequences, int step) {
+  std::vector<int32_t> position, sequence, table(size_t(pages), 0);  // sequence 0 is unused
+  for (int r = 0; r < c.rows; r++)
+    position.push_back(case_position(positions, step, r)), sequence.push_back(1 + r % sequences);
+  for (int q = 0; q < sequences; q++)  // pages out of order and interleaved
+    for (int i = 0; i < pages; i++) table.push_back((i + 1) % pages * sequences + q);
+  c.inputs.push_back(integers(Shape(DType::I32, {c.rows}), position));
+  c.inputs.push_back(integers(Shape(DType::I32, {c.rows}), sequence));
+  c.inputs.push_back(integers(Shape(DType::I32, {pages, 1 + sequences}), table));
 }
 
 BenchPlace::BenchPlace(DType cache_type, int rows) {

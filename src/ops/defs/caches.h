@@ -1,6 +1,8 @@
-// Shared by cache_write and attention: the position's index in a cache, and the cases, because only attention
-// can check the contents of a cache.
+// Shared by ops that read and write caches: the position's index in a cache, and the cases, because only
+// attention can check the contents of a cache.
 #pragma once
+#include <algorithm>
+
 #include "ops/defs/parts.h"
 
 namespace gimbal::ops {
@@ -19,6 +21,11 @@ struct CacheIndex {  // index of position `pos` of a row's sequence
 
 // Cases of attention. `of` is the op under test, for their names.
 std::vector<Case> attention_cases(OpKind of, DType cache);
+
+// Positions, sequences and pages of a case's rows. Row r is `step` * r positions before the end of its
+// sequence.
+inline int case_position(int positions, int step, int row) { return std::max(0, positions - 1 - step * row); }
+void add_places(Case&, int positions, int pages, int sequences, int step);
 
 // Benchmark sizes.
 inline constexpr int kBenchHeadDim = 128, kBenchHeads = 32, kBenchKvHeads = 8;

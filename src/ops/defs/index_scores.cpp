@@ -82,14 +82,7 @@ std::vector<Case> index_cases(DType cache) {
     c.inputs.push_back(floats(Shape(DType::F32, {s.hd, s.heads, s.rows}), n));
     c.inputs.push_back(floats(Shape(DType::F32, {s.hd, 1, s.positions * s.sequences}), n));
     c.inputs.push_back(floats(Shape(DType::F32, {s.heads, s.rows}), n));
-    std::vector<int32_t> position, sequence, table(size_t(pages), 0);  // sequence 0 is unused
-    for (int r = 0; r < s.rows; r++)
-      position.push_back(std::max(0, s.positions - 1 - 3 * r)), sequence.push_back(1 + r % s.sequences);
-    for (int q = 0; q < s.sequences; q++)  // pages out of order and interleaved
-      for (int i = 0; i < pages; i++) table.push_back((i + 1) % pages * s.sequences + q);
-    c.inputs.push_back(integers(Shape(DType::I32, {s.rows}), position));
-    c.inputs.push_back(integers(Shape(DType::I32, {s.rows}), sequence));
-    c.inputs.push_back(integers(Shape(DType::I32, {pages, 1 + s.sequences}), table));
+    add_places(c, s.positions, pages, s.sequences, 3);
     all.push_back(std::move(c));
   }
   return all;
