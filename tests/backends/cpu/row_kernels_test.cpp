@@ -95,6 +95,17 @@ Bound cache_write(const Device& d, DType type, bool is_key) {
   return b;
 }
 
+// A cache of keys with as many pages as the case's table has. Any numbers will do, as for a table.
+Shape add_cache(Bound& b, const Device& d, const Case& c, const Shape& rows) {
+  const int64_t pages = c.inputs[size_t(def(c.kind).first(Role::Pages))].shape.count();
+  const Shape cache(c.cache_type, {rows.dim[0], rows.dim[1], kPagePositions, pages});
+  std::vector<unsigned char> bytes(
+      size_t(d.cache_bytes(c.cache_type, true, rows.dim[0], rows.dim[1], kPagePositions, pages)));
+  for (size_t at = 0; at < bytes.size(); at++) bytes[at] = (unsigned char)(at * 7 % 61);  // finite
+  b.add(cache, GIMBAL_CACHE, bytes.data(), bytes.size());
+  return cache;
+}
+
 TEST(RowKernels, AUnitSeesAndWritesItsRowAlone) {
   auto opened = open_device({"cpu", 0, true, "threads=1"});
   ASSERT_TRUE(opened) << opened.error().message;
@@ -121,7 +132,12 @@ TEST(RowKernels, AUnitSeesAndWritesItsRowAlone) {
         Bound b;
         std::vector<Shape> shapes;
         for (const CaseInput& in : c.inputs) {
-          const bool matrix = def(kind).inputs[shapes.size()].role == Role::Weight && in.shape.rank == 2;
+          const Role role = def(kind).inputs[shapes.size()].role;
+          if (role == Role::Cache) {
+            shapes.push_back(add_cache(b, d, c, in.shape));
+            continue;
+          }
+          const bool matrix = role == Role::Weight && in.shape.rank == 2;
           const auto packed = matrix ? d.packed_bytes(in.shape) : std::nullopt;
           shapes.push_back(in.shape);
           if (!packed) {
