@@ -21,9 +21,9 @@ int64_t place_of(const gimbal_value& v, int64_t element) {
   return at;
 }
 
-// As if it were dense, where that stays in its memory.
+// As if it were dense, within its memory.
 int64_t dense_place(const gimbal_value& v, int64_t element) {
-  return v.stride[0] < 0 ? place_of(v, element) : element;
+  return element % (int64_t(v.bytes) / info(DType(v.dtype)).bytes);
 }
 
 // What is wrong with an assign. Each gets the call and the number of an element.
