@@ -40,6 +40,7 @@ const Reasons kEngineOptions = {
     {"strict", "strict"},
     {"allow_software_devices", "allow_software_devices"},
     {"refresh", "refresh"},
+    {"tensors", "absent: of `gimbal verify`"},
     {"threads", "threads"},
     {"cpu_variant", "cpu_variant"},
     {"limit_megabytes", "absent: of the measurement of `gimbal bench`"},

@@ -59,10 +59,11 @@ inline void check_kernels(const std::string& backend, const std::string& options
     for (const std::string& f : report->failures) ADD_FAILURE() << name << " " << f;
     const auto same = digests_of_the_cpu().find({op_and_format(name), report->cases});
     if (same == digests_of_the_cpu().end()) continue;
-    // Known and not explained: on Mesa's software devices some values of a q4_0 cache differ, within the
-    // tolerance.
+    // Known and not explained: on Mesa's software devices some values of a cache of q4_0 or q5_0, whose codes
+    // are made by the same lines, differ, within the tolerance. The emulator and PoCL have the CPU's bits.
     const bool known = device.describe().software && (backend == "vulkan" || backend == "webgpu") &&
-                       (name.ends_with(".attention.q4_0") || name.ends_with(".cache_write.q4_0"));
+                       (name.ends_with(".attention.q4_0") || name.ends_with(".cache_write.q4_0") ||
+                        name.ends_with(".attention.q5_0") || name.ends_with(".cache_write.q5_0"));
     if (known && report->bits.value() != same->second) {
       std::printf("%s: other bits than the CPU's, as known\n", name.c_str());
       continue;
