@@ -167,7 +167,8 @@ def logits(program, backend):
 
 
 def wrong_examples(folder, chosen, names):
-    """What is wrong with a build's examples. `devices` names each backend that was left out, with its option; the CPU runs them all."""
+    """The failures of a build's examples, one line each. The example `devices` must name each missing backend and its option. With a CPU
+    backend, all examples run on it."""
     environment = {**os.environ, "GIMBAL_BACKEND_PATH": folder}  # the examples lie one folder below the plugins
     folder = os.path.join(folder, "examples")
     text = run_examples.run(os.path.join(folder, "example_devices"), environment=environment).stdout

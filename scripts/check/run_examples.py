@@ -14,8 +14,8 @@ def run(program, *words, environment=None):
 
 
 def wrong_on_the_cpu(folder, environment=None):
-    """What is wrong with the examples on the CPU, one sentence each. Every example must be there. Those of the engine must print something; those
-    of tensors must print the text of examples/tensors/expected."""
+    """Runs all examples on the CPU and returns their failures, one line each. A missing example is a failure. Examples of the engine must print
+    something; examples of tensors must print the text of examples/tensors/expected."""
     tensors = os.path.join(EXAMPLES, "tensors")
     wanted = [(f"example_{name}", None) for name in names(EXAMPLES, ".c", ".cpp")]
     wanted += [(f"example_tensors_{name}", os.path.join(tensors, "expected", f"{name}.txt")) for name in names(tensors, ".cpp")]

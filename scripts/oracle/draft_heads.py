@@ -75,7 +75,7 @@ HEADS["dflash-borrowing"] = {  # with the target's table and output head, values
     "head": "fc r*t d; enc.output_norm d; output_norm d; rope_freqs hd//2",
     "layer": "attn_norm d; attn_q d h*hd; attn_k d kv*hd; attn_q_norm hd; attn_k_norm hd; attn_output h*hd d; post_attention_norm d; "
              "ffn_norm d; ffn_gate d f; ffn_up d f; ffn_down f d; post_ffw_norm d; layer_output_scale 1"}
-HEADS["dflash-causal"] = {  # whose rows see no later ones; a block longer than what is drafted at once
+HEADS["dflash-causal"] = {  # causal attention inside a block, and a block longer than one draft
     "target": "llama", "sizes": dict(d="t", h=3, kv=3, hd=16, f=36, n=0, r=1, b=20),
     "keys": {**BLOCK, "block_count": "1", "target_layers": "[2]", "attention.causal": "True"},
     "head": "fc r*t d; enc.output_norm d; output_norm d; token_embd d v", "layer": HEADS["dflash"]["layer"].replace("attn_sinks h; ", "")}

@@ -18,6 +18,9 @@ struct KernelReport {
   // A digest of all results, to compare devices: exact rows that ran the same cases have the same one. Any
   // NaN counts as the same.
   Hash bits;
+  // The same with floats below 2^-78 as 0. The low parts of such products are subnormal, and some devices
+  // flush these.
+  Hash bits_without_tiny;
   std::string not_run;                // why no case ran: missing features, or no matching case
   bool unreachable = false;           // the device could run it, but no case matches: a gap in ops/cases
   std::vector<std::string> failures;  // one line each

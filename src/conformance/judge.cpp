@@ -54,15 +54,18 @@ Worst worst_of(const reference::Tensor& got, const reference::Tensor& want,
 }
 
 // Words, or shorter elements; a NaN may have any payload.
-void add_bits(Hash& hash, const DType type, const unsigned char* bytes, size_t n) {
+void add_bits(KernelReport& report, const DType type, const unsigned char* bytes, size_t n) {
+  constexpr uint64_t kTiny = 0x18800000;  // 2^-78 as f32
   const size_t size = has(kFloats, type) ? info(type).bytes : 4;
   for (size_t at = 0; at < n; at += size) {
     uint64_t element = 0;
     std::memcpy(&element, bytes + at, std::min(size, n - at));
     const uint64_t infinity = type == DType::F64 ? 0x7ff0000000000000u : type == DType::F16 ? 0x7c00 : 0x7f80;
     const uint64_t magnitude = element & ~(uint64_t(1) << (8 * size - 1));
-    const bool is_nan = has(kFloats, type) && magnitude > (type == DType::F32 ? infinity << 16 : infinity);
-    hash.add(is_nan ? uint64_t(0x7fc00000) : element);
+    if (has(kFloats, type) && magnitude > (type == DType::F32 ? infinity << 16 : infinity))
+      element = 0x7fc00000;
+    report.bits.add(element);
+    report.bits_without_tiny.add(type == DType::F32 && magnitude < kTiny ? 0 : element);
   }
 }
 
@@ -124,8 +127,8 @@ void judge(const Case& c, const CaseInput* written, const Expected& want, const 
   if (!computed.state.empty())
     compare("value of the state", reference::decode(want.state.shape, computed.state.data()), want.state,
             want.state_magnitude);
-  add_bits(report.bits, shape.type, reinterpret_cast<const unsigned char*>(dense.data()), dense.size());
-  add_bits(report.bits, DType::F32, computed.state.data(), computed.state.size());
+  add_bits(report, shape.type, reinterpret_cast<const unsigned char*>(dense.data()), dense.size());
+  add_bits(report, DType::F32, computed.state.data(), computed.state.size());
   if (wrong.empty()) wrong = computed.damage;
   if (wrong.empty()) wrong = stray_write(c, computed, dense.size(), written);
   if (wrong.empty()) return;

@@ -15,8 +15,7 @@ Result<std::unique_ptr<BlockDrafter>> BlockDrafter::create(Model& model, const D
 }
 
 BlockDrafter::BlockDrafter(HeadRows rows, const DraftHead& head)
-    : rows_(std::move(rows)),
-      name_(head.arch->name),
+    : HeadDrafter(std::move(rows), head.arch->name),
       block_(rows_of(head)),
       first_(head.from_first ? 0 : 1),
       mask_(head.mask),

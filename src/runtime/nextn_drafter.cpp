@@ -11,7 +11,7 @@ Result<std::unique_ptr<NextnDrafter>> NextnDrafter::create(Model& model, const D
 }
 
 NextnDrafter::NextnDrafter(HeadRows rows, const DraftHead* head)
-    : rows_(std::move(rows)), name_(head ? head->arch->name : "mtp"), stays_(head && head->stays) {
+    : HeadDrafter(std::move(rows), head ? head->arch->name : "mtp"), stays_(head && head->stays) {
   if (stays_) row_.resize(rows_.width());
 }
 

@@ -3,25 +3,18 @@
 // predict the token after that. For further guesses they use their own state in place of the model's, at the
 // next position or, if the head stays, at the same one.
 #pragma once
-#include "runtime/drafter.h"
-#include "runtime/head_rows.h"
-#include "runtime/session.h"
+#include "runtime/head_drafter.h"
 
 namespace gimbal {
 
-class NextnDrafter final : public Drafter, public StepWatcher {
+class NextnDrafter final : public HeadDrafter {
  public:
   // `model`: made with ModelArch::nextn, or of the draft head, and RunOptions::states; outlives the drafter,
   // which takes a sequence of it. Errors: OutOfMemory if all sequences are taken.
   static Result<std::unique_ptr<NextnDrafter>> create(Model& model, const DraftHead* head = nullptr);
 
-  StepWatcher* watcher() override { return this; }
-  void computed(std::span<const int32_t> text, int first, std::span<const float> states) override {
-    rows_.computed(text, first, states);
-  }
   // Empty if the states of `text` are unknown, if it exceeds the context, or if it has embeddings.
   Result<std::vector<int32_t>> propose(std::span<const int32_t> text, int n) override;
-  std::string name() const override { return name_; }
 
  private:
   NextnDrafter(HeadRows rows, const DraftHead* head);
@@ -32,8 +25,6 @@ class NextnDrafter final : public Drafter, public StepWatcher {
   // A further guess: the last token guessed, and this model's state of the one before.
   Result<StepOutput> again(int32_t guess, const StepOutput& before, int last);
 
-  HeadRows rows_;
-  const std::string name_;  // for people
   const bool stays_;        // DraftHead::stays
   std::vector<float> row_;  // the states of a further guess that stays
 };

@@ -26,7 +26,7 @@ int64_t dense_place(const gimbal_value& v, int64_t element) {
   return element % (int64_t(v.bytes) / info(DType(v.dtype)).bytes);
 }
 
-// What is wrong with an assign. Each gets the call and the number of an element.
+// Defects of an assign. Each function gets the call and the index of an element.
 struct Fault {
   const char* name;
   int64_t (*from)(const FakeCall&, int64_t) = [](const FakeCall& c, int64_t i) {

@@ -156,7 +156,7 @@ TEST(Arch, RefusesWhatSparseDecodersDoNotCompute) {
        as("deepseek32", experts(count("attention.indexer.top_k", 32))),
        Code::Malformed,
        {"attention.indexer.head_count"}},
-      {"deepseek32, its indexer's heads shorter than what is rotated",
+      {"deepseek32, heads of its indexer shorter than the rotated part",
        as("deepseek32", experts([](TinyLlama& s) {
             s.u32("attention.indexer.top_k", 32), s.u32("attention.indexer.head_count", 2);
             s.u32("attention.indexer.key_length", 2);

@@ -315,7 +315,7 @@ TEST(DraftHeads, WhatDoesNotFitIsRefused) {
   EXPECT_NE(alone.error().message.find("draft head"), std::string::npos) << alone.error().message;
 }
 
-// Keys and tensors of a head of DFlash that change what it computes, and that this version does not compute.
+// Keys and tensors of DFlash heads whose computation this version does not have.
 TEST(DraftHeads, OtherFormsOfBlocksAreRefused) {
   const auto says = [](const std::string& key, const Json& value, const Json& tensor, const char* what) {
     Json g = golden("dflash");

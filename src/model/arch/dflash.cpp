@@ -38,7 +38,7 @@ Head read_head(Recorder& m) {
   return head;
 }
 
-// What a row of the block attends to: i32[2, O].
+// The first and the last position that each row of the block attends to: i32[2, O].
 Value seen_in_block(Recorder& m, int window, bool both_sides) {
   return m.row_input(
       format("seen {} in block", window), DType::I32, 2,

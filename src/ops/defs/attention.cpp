@@ -158,7 +158,8 @@ constexpr HeadSize kHeads[] = {{8, 2, 1, 1, 1, 0, 1},
                                {64, 3, 1, 70, 2, 40, 1, 5, 32, 0, 0, true, false, false, 128},
                                {32, 4, 1, 330, 3, 0, 1, 1, 0, 0, 0, false, false, false, 0, true},
                                {96, 6, 2, 77, 5, 0, 3, 1, 32, 0, 0, false, false, false, 0, true},
-                               {64, 12, 4, 20, 1, 0, 1, 5, 0, 0, 0, false, false, false, 0, true}};
+                               {64, 12, 4, 20, 1, 0, 1, 5, 0, 0, 0, false, false, false, 0, true},
+                               {32, 2, 1, 4200, 2, 0, 1, 1, 0, 0, 0, false, false, false, 0, true}};
 
 // Rows to write to a cache, including heads of zeros, of numbers that f16 rounds to zero, and of subnormal
 // f16 numbers with few bits.
@@ -301,7 +302,8 @@ constinit const OpDef Attention = {
       if (c.params.i[4]) {
         if (c.params.i[4] != 1 || c.in.size() != 7 || !is_f32_rows(c.in[6]) ||
             c.in[6].dim[0] % kPagePositions || c.in[6].dim[1] != q.dim[2])
-          return c.refuse("what is added must be f32[n, rows], n a multiple of 64, without sinks or biases");
+          return c.refuse(
+              "the added numbers must be f32[n, rows], n a multiple of 64, without sinks or biases");
       } else if (c.in.size() > 6 && (c.in[6] != Shape(DType::I32, {2, q.dim[2]}) || c.params.i[1]))
         return c.refuse("the visible ranges must be i32[2, rows], without a window");
       const int64_t distances = c.params.i[3];

@@ -61,7 +61,8 @@ struct IndexSize {
   int hd, heads, positions, rows, sequences;
 };
 constexpr IndexSize kIndexes[] = {{8, 1, 1, 1, 1},    {32, 2, 64, 3, 1},   {64, 5, 150, 4, 2},
-                                  {128, 9, 90, 2, 1}, {20, 16, 330, 3, 1}, {128, 17, 65, 1, 3}};
+                                  {128, 9, 90, 2, 1}, {20, 16, 330, 3, 1}, {128, 17, 65, 1, 3},
+                                  {32, 4, 4200, 2, 1}};
 
 std::vector<Case> index_cases(DType cache) {
   std::vector<Case> all;
@@ -94,7 +95,7 @@ std::vector<Case> keep_cases(DType x) {
   if (x != DType::F32) return all;
   Numbers numbers(69);
   for (const auto& [n, k, rows] :
-       {std::tuple(1, 1, 1), {64, 1, 3}, {64, 64, 2}, {130, 20, 5}, {700, 333, 2}}) {
+       {std::tuple(1, 1, 1), {64, 1, 3}, {64, 64, 2}, {130, 20, 5}, {700, 333, 2}, {8192, 2048, 2}}) {
     Case c{case_name(OpKind::KeepTop, x, format("n={} k={} rows={}", n, k, rows)),
            OpKind::KeepTop,
            {},

@@ -1,5 +1,5 @@
 // map: a function of one or two numbers at the same place. ops/maps.def lists the functions, ops/formulas/
-// has their arithmetic, ops/map_reference.h what they should be.
+// has their arithmetic, ops/map_reference.h the results of the C library.
 #include <algorithm>
 #include <cstring>
 
