@@ -82,7 +82,7 @@ check-layers: setup-build  ## fail when an include points up the layers, or a fi
 check-interface: setup-checks  ## fail when include/gimbal lost or changed a declaration without a new minor version
 	@scripts/check/interface.py
 
-check-docs: setup-build  ## fail for dead links, long lines, old tables, missing sources, and more riddles in comments
+check-docs: setup-build  ## fail for dead links, long lines, old tables, missing sources, and riddles in comments
 	@scripts/check/docs.py
 	@scripts/check/prose.py
 

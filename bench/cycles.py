@@ -23,7 +23,7 @@ def fma(to, code, row):
     return f"vfmadd231ps %%zmm{row},%%zmm{code},%%zmm{to}"
 
 
-# What is done beside products, as a function of a running number.
+# The work beside products, as a function of a running number.
 BESIDE = {
     "multiplication": lambda i: f"vmulps %%zmm29,%%zmm28,%%zmm{20 + i % 4}",
     "addition": lambda i: f"vaddps %%zmm29,%%zmm28,%%zmm{20 + i % 4}",

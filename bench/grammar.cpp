@@ -1,7 +1,7 @@
-// What a constraint costs: a vocabulary of 150,000 and more (Qwen2's, out of the test data), a few grammars
+// The cost of a constraint: a vocabulary of 150,000 and more (Qwen2's, out of the test data), a few grammars
 // and schemas, texts written at random; the time of each mask, of building the tree and of compiling. "in a
 // step": the longest time that the engine's thread spends on one (scheduler/masks.h); "beside": masks that
-// another thread goes on with.
+// another thread continues with.
 //   ninja -C build/release gimbal_grammar && g++ -std=c++20 -O2 -Isrc bench/grammar.cpp \
 //     build/release/libgimbal_{grammar,tokenizer,files,tensor,base}.a -lfmt -lpcre2-8 -o /tmp/grammar-bench
 //   zcat tests/data/vocab/qwen2.gguf.gz > /tmp/qwen2.gguf && /tmp/grammar-bench /tmp/qwen2.gguf

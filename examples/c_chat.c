@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
   gimbal_result done =
       gimbal_load(engine, argc > 1 ? argv[1] : "default", NULL, print_progress, NULL, NULL, &model, &error);
   if (!done) done = gimbal_sequence_new(model, &sequence, &error);
-  gimbal_engine_free(engine);  // the model keeps what it needs
+  gimbal_engine_free(engine);  // the model keeps its own references
   gimbal_messages* messages = gimbal_messages_new();
   if (!done) done = gimbal_messages_add(messages, "system", "Answer in one sentence.", &error);
   signal(SIGINT, on_interrupt);

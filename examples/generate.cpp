@@ -1,4 +1,4 @@
-// Continues a text: the whole of what a program needs.
+// Continues a text: a complete program.
 //   generate [MODEL [PROMPT]]
 #include <gimbal/engine.h>
 

@@ -1,4 +1,4 @@
-// A conversation on stdin and stdout: each line goes on with the same text, and is answered as it is
+// A conversation on stdin and stdout: each line continues the same text, and is answered as it is
 // generated.
 //   stream [MODEL]
 #include <gimbal/engine.h>

@@ -1,5 +1,5 @@
 // libFuzzer over grammars and JSON schemas: the first byte says which. Whatever is asked for, the answer is a
-// grammar or an error that names it; what the automaton goes on with can be completed; a grammar written
+// grammar or an error that names it; the automaton's continuation can be completed; a grammar written
 // again is the same.
 #include <algorithm>
 #include <cstring>

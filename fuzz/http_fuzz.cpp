@@ -1,5 +1,5 @@
 // libFuzzer over the framing of HTTP: whatever bytes come, they are read alike in one piece and byte by byte,
-// and what is taken as a request has nothing in it that another reader could read differently.
+// and an accepted request has no part that another parser could read differently.
 #include <algorithm>
 #include <cctype>
 #include <string>

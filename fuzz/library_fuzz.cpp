@@ -1,5 +1,5 @@
 // libFuzzer over libraries: whatever the bytes are, looking into them ends with facts that fit the file, or
-// with an error that says what is wrong. The seeds are small libraries of every format.
+// with an error that names the cause. The seeds are small libraries of every format.
 #include <string>
 
 #include "inspection/verdict.h"

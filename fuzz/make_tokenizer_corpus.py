@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes the seeds in fuzz/corpus/tokenizer: a tiny vocabulary of each kind, with the keys that it reads and, in a key that
-nobody reads, text that it knows. The output is the same every time."""
+gimbal ignores, text that it knows. The output is the same every time."""
 import os
 import pathlib
 import struct

@@ -1,5 +1,5 @@
 // libFuzzer over bodies of requests: whatever a body is, it is an object with names that can be asked for, or
-// refused with words that can be sent; and what its fields are read as is what they are.
+// refused with an error that can be sent; and fields are read with the types that they have.
 #include <string>
 
 #include "base/text.h"

@@ -1,6 +1,6 @@
 // libFuzzer over all tokenizers: the input is a model file and, as it stands, also the text. Whatever a
 // vocabulary holds, a text becomes ids of that vocabulary, and plain text becomes no control token; only the
-// token for what is unknown may be one, in a file that names one.
+// unknown token may be one, in a file that names one.
 
 #include "files/gguf.h"
 #include "require.h"

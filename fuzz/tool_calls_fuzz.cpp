@@ -1,5 +1,5 @@
 // libFuzzer over the reader of tool calls: whatever an answer is, it is read alike in one piece and byte by
-// byte, and what is no call comes as text.
+// byte, and the rest is emitted as text.
 #include <cstdlib>
 #include <string>
 

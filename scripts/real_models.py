@@ -4,7 +4,7 @@
 own licence, which is kept beside it.
 
   real_models.py           fetch what is missing
-  real_models.py --list    what there is, where from, under which licence
+  real_models.py --list    the models, their sources and licences
 
 The folder is $GIMBAL_REAL_MODELS, or gimbal/real-models in the user's cache ($XDG_CACHE_HOME, ~/.cache).
 """

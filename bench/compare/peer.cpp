@@ -4,7 +4,7 @@
 // one JSON object.
 //
 // Usage: peer LIBRARY_FOLDER MODEL THREADS PROMPT_TOKENS GENERATED_TOKENS REPETITIONS [SEQUENCES]
-// REPETITIONS 0: load, compute one token, end; whoever started it measures how long that took.
+// REPETITIONS 0: load, compute one token, end; its parent measures the time.
 // SEQUENCES: so many, each after PROMPT_TOKENS (0 or more) of its own, are generated together, as `gimbal
 // bench --sequences` does; their speed is that of all tokens together.
 #include <ggml-backend.h>
@@ -30,7 +30,7 @@ double since(Clock::time_point begin) { return std::chrono::duration<double>(Clo
   std::exit(1);
 }
 
-// What the library says about itself: the lines worth keeping (where weights lie, flash attention), and the
+// The library's log: the useful lines (where weights lie, flash attention), and the
 // errors.
 struct Log {
   std::vector<std::string> kept;
@@ -100,7 +100,7 @@ void print_list(const char* key, const std::vector<double>& values) {
   std::printf("], ");
 }
 
-// Computes `count` tokens of one sequence, from a position on, whose logits nobody wants.
+// Computes `count` tokens of one sequence, from a position on, without their logits.
 void fill(llama_context* context, llama_batch& batch, int sequence, int count, std::mt19937& random,
           int vocabulary) {
   const int most = int(llama_n_batch(context));

@@ -71,7 +71,7 @@ def _of_array(data, queue, copy):
     if not copy:
         try:
             return _gimbal.wrap_buffer(view, number, queue)
-        except _gimbal.Error:  # not aligned, more than 8 dims, or not a device that reads the host's memory: the copy says what is wrong
+        except _gimbal.Error:  # not aligned, more than 8 dims, or not a device that reads the host's memory: the copy reports the error
             if copy is False:
                 raise
     return _gimbal.from_buffer(view, view.shape, number, queue)

@@ -136,7 +136,7 @@ def astype(x, dtype, /, *, copy=True, device=None):
     return x.copy() if x.dtype is dtype and copy else x.to(dtype)
 
 
-# ---- what there is
+# ---- inspection
 class _Info:
     def capabilities(self):
         """A dict of the standard."""

@@ -68,7 +68,7 @@ def main():
     for name, check in (("program", _program), ("devices", _devices), ("tensors", _tensors), ("models", _model)):
         try:
             text = check()
-        except Exception as error:  # whatever it is, the report goes on
+        except Exception as error:  # any error: the report continues
             failed, text = True, f"FAILED: {error}"
         print(f"{name:10}" + text.replace("\n", "\n" + " " * 10))
     return int(failed)

@@ -13,7 +13,7 @@ Usage: readme.py [--already COMMAND]... [--instead COMMAND OTHER]... [--program 
 Every line "$ COMMAND" of a ```console block is run, in order, from the root of the checkout with a home folder of its own.
 What stands below it is what it prints, stdout and stderr together: a line "..." stands for any lines, "..." inside a line for any
 text. A command with nothing below it must only succeed. The commands of a block below a line "<!-- not run: REASON -->" are only named. What differs from machine to machine (the CPU's name, free memory, times)
-is in MACHINE below. A command that ends with "&" goes on: it must print what stands below it, and is ended (SIGTERM, exit code 0) behind
+is in MACHINE below. A command that ends with "&" runs in the background: it must print the lines below it, and is ended (SIGTERM, exit code 0) behind
 the last command. "; echo $?" shows an exit code; any other failure is an error.
 """
 import argparse
@@ -90,7 +90,7 @@ def matches(expected, found):
 
 
 class Background:
-    """A command that goes on. Ends with the page, at the latest with this program."""
+    """A background command. It ends with the page, at the latest with this program."""
 
     def __init__(self, command, words, environment):
         self.command = command

@@ -210,8 +210,8 @@ class PythonCalls {
     return literal(trimmed(s_.substr(begin, at_ - begin)));
   }
 
-  // Python's strings and its names of constants become JSON's, also within lists and dictionaries. What is
-  // no JSON then is text.
+  // Python's strings and its names of constants become JSON's, also within lists and dictionaries. A result
+  // that is not JSON becomes text.
   static Json literal(std::string_view s) {
     std::string as_json;
     for (size_t i = 0; i < s.size();) {

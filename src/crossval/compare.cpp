@@ -48,7 +48,8 @@ Rounding::Rounding(const Rows& exact, std::span<const Rows> moved) : exact_(exac
   if (means.empty()) return;
   std::sort(means.begin(), means.end()), std::sort(largest.begin(), largest.end());
   relative_ = {means.back(), largest.back()};
-  // The moved runs of a row may all be close by chance: it is allowed what the middle row is.
+  // The moved runs of a row may all be close by chance: each row is allowed at least as much as the middle
+  // row.
   const size_t middle = (means.size() - 1) / 2;
   for (int r = 0; r < exact.rows(); r++) {
     const double size = mean_of(exact.row(r));

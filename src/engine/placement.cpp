@@ -63,7 +63,7 @@ Result<PlannedModel> DeviceChooser::place_on(const ModelFile& source, OpenedDevi
   auto b = place_layers(file, device, **host, layers, options(), options_.experts_may_move);
   if (!b) return b.error();
   p.plan = std::move(*b);
-  // What is on the CPU without having been asked for: layers, or experts.
+  // The parts that are on the CPU without a request: layers, or experts.
   const bool experts = p.plan.options.tensor_rules.size() > rules->size();
   const auto away = std::find_if(p.plan.stages.begin(), p.plan.stages.end(), [&](const Stage& s) {
     return experts ? s.device == host->get() : has_layers(s);

@@ -68,7 +68,7 @@ class NpzReader final : public TensorReader {
     });
     if (!ok) return ok.error();
     if (problem && head.size() < kNpyStart) {
-      const auto size = npy_header_bytes(head, about);  // says what is missing
+      const auto size = npy_header_bytes(head, about);  // its error names the missing bytes
       if (!size) return size.error();
     }
     if (!problem) return problem.error();

@@ -102,7 +102,7 @@ bool SchemaCompiler::has(const Conjunction& all, const Json* schema) {
   return std::any_of(all.begin(), all.end(), [&](const Part& p) { return p.schema == schema; });
 }
 
-// Adds a schema and, through $ref, allOf and what it implies, those that apply to the same value. False:
+// Adds a schema and, through $ref, allOf and implied schemas, those that apply to the same value. False:
 // infinite recursion, or so many references that it is likely, so no finite value satisfies it.
 bool SchemaCompiler::add(Conjunction& all, const Json& schema, Schemas& above) {
   if (std::find(above.begin(), above.end(), &schema) != above.end() || above.size() == kMaxReferences)

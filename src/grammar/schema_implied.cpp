@@ -1,4 +1,4 @@
-// What a schema says with `not`, `if` and the dependent keywords, as schemas of `anyOf` and `allOf`. The
+// Rewrites `not`, `if` and the dependent keywords of a schema as `anyOf` and `allOf`. The
 // opposite of a schema has the place of the schema with a ! before it, and refers to its parts by their
 // places: nothing is copied, and a schema that contains itself has an opposite that contains itself.
 #include <algorithm>

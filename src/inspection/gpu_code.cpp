@@ -59,7 +59,7 @@ class GpuCodeFinder {
   }
 
  private:
-  // Words at multiples of 4, as compilers align what they embed. The bytes of found code are skipped.
+  // Words at multiples of 4, as compilers align embedded data. The bytes of found code are skipped.
   void section(const BinarySection& s) {
     const uint64_t end = s.offset + s.size;
     uint64_t at = align_up(s.offset, 4), searched = 0;

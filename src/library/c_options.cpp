@@ -11,7 +11,7 @@
 namespace gimbal::v1::c {
 namespace {
 
-// take(json, to) returns what was expected, or nullptr.
+// take(json, to) returns the expected type, or nullptr on success.
 const char* take(const Json& j, bool& to) {
   if (!j.is_boolean()) return "true or false";
   return to = j.get<bool>(), nullptr;

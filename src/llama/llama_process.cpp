@@ -245,7 +245,7 @@ Result<Json> LlamaProcess::exchange(std::string out, const std::string& doing, c
   }
 }
 
-// Keeps the end of what the library writes: lines are bounded in number and length.
+// Keeps the end of the library's output: lines are bounded in number and length.
 void LlamaProcess::read_errors() {
   char piece[1 << 14];
   for (ssize_t n; errors_ >= 0 && (n = ::read(errors_, piece, sizeof piece)) != 0;) {

@@ -27,7 +27,7 @@ struct Family {
   std::string_view projector;
   PieceRule rule;
   Merging merging;
-  int usual;               // of what is joined, without a key
+  int usual;               // the merge factor of files without a key
   int min_rows, max_rows;  // Free, Split; 0: image_min_pixels and image_max_pixels
   ResampleFilter filter = ResampleFilter::Bicubic;
   std::array<uint8_t, 3> border = {0, 0, 0};

@@ -122,7 +122,7 @@ PyObject* imported(PyObject* capsule, const Queue& q) {
   if (PyCapsule_SetName(capsule, dlpack::kUsedName<Form>) < 0) throw Raised();
   const std::shared_ptr<const void> owner(form, [](Form* f) {
     if (!f->end || !Py_IsInitialized()) return;
-    const Locked locked;  // what it lets go may be an object of Python
+    const Locked locked;  // the released owner may be an object of Python
     f->end(f);
   });
   return new_tensor(Tensor::wrap(static_cast<const std::byte*>(v.data) + v.byte_offset, dims, strides,

@@ -1,4 +1,4 @@
-// The types Tensor and Queue: operators, the buffer protocol, and what a tensor is. Methods are functions
+// The types Tensor and Queue: operators, the buffer protocol, and attributes. Methods are functions
 // (functions.cpp), attached by python/gimbal/_tensor.py.
 #include <cstring>
 #include <new>
@@ -160,7 +160,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
 }
 void release_buffer(PyObject*, Py_buffer* view) { delete static_cast<BufferView*>(view->internal); }
 
-// ---- what it is
+// ---- attributes
 PyObject* shape(PyObject* self, void*) {
   const Dims dims = of(self).dims();
   Ref tuple(PyTuple_New(Py_ssize_t(dims.size())));

@@ -22,7 +22,7 @@ bool is_favoured(int layer, int layers) {
   return layer < layers / 8 || layer >= 7 * layers / 8 || (layer - layers / 8) % 3 == 2;
 }
 
-// What the rules ask of the model, and what they count as they go through its tensors.
+// The rules' inputs from the model, and their counts of its tensors so far.
 struct Counts {
   Mix mix;
   bool importance, falcon, tied = true;

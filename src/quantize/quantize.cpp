@@ -72,7 +72,7 @@ Status fits(const StoredTensor& t, const std::vector<float>& weights, const std:
                "it was made for another model"};
 }
 
-// Formats, and whether the importance matrix has what they need.
+// Formats. Fails if one needs an importance that the matrix lacks.
 Result<std::vector<TensorFormat>> checked_formats(const QuantizeWork& work, QuantizedTotals& totals) {
   if (auto ok = work.source.tensors().readable(); !ok) return ok.error();
   auto formats = formats_of(work.source, work.derivation.rules, work.importance);

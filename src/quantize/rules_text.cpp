@@ -1,4 +1,4 @@
-// Names of mixtures, and rules as text: what a quantized file says of its making.
+// Names of mixtures, and rules as text, for the metadata of quantized files.
 #include <algorithm>
 #include <cctype>
 

@@ -112,7 +112,7 @@ Status TensorEncoder::skip(const StoredTensor& t, uint64_t offset, size_t bytes)
 }
 
 // `values` of this tensor are done, and all of those before it. The next work fails if the caller wants no
-// more: what is done is not lost.
+// more: finished work is not lost.
 void TensorEncoder::reached(const StoredTensor& t, uint64_t values) {
   if (counted_ != &t) before_ += counted_ ? uint64_t(counted_->values()) : 0, counted_ = &t;
   if (progress_ && !progress_(before_ + std::min(values, uint64_t(t.values())))) stopped_ = true;

@@ -1,4 +1,5 @@
-// Admission: when a request gets a place and pages, what it shares, and which request gives up its place.
+// Admission: when a request gets a place and pages, which pages it shares, and which request gives up its
+// place.
 #include <algorithm>
 
 #include "scheduler/scheduler.h"

@@ -138,7 +138,7 @@ std::vector<LibraryModel> ModelLibrary::list() {
   return all;
 }
 
-// Of what was read last; nothing: there is none, or its file is gone.
+// From the last scan. Nothing if it has no such model, or if the file is gone.
 Result<std::optional<LibraryModel>> ModelLibrary::known(const std::string& name) const {
   std::optional<LibraryModel> nothing;
   const auto there = [&](LibraryModel m) {

@@ -27,7 +27,7 @@ Reply reply_of(const Status& ok, std::string& text) {
 
 constexpr size_t kMostKeys = 1 << 18;  // of Act::Used
 
-// What was added to a total since the last report. A total that falls adds nothing.
+// The increase of a total since the last report. A total that falls adds nothing.
 uint64_t added(uint64_t now, uint64_t before) { return now > before ? now - before : 0; }
 double added(double now, double before) { return std::isfinite(now) && now > before ? now - before : 0; }
 

@@ -281,7 +281,7 @@ Value s_isupper(Call& c) {
   Arguments none;
   return Value::of(c.in.apply_test("upper", c.self, none));
 }
-// Markup escapes what is put into it.
+// Markup escapes its arguments.
 Value formatted(Call& c, Arguments given) {
   const auto escape = [&](Value& v) {
     if (v.is(Kind::Str)) v = text_of(c, c.in.escaped(to_text(v)));

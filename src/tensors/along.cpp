@@ -13,7 +13,7 @@ constexpr const char* kNames[] = {"sum", "mean",   "var",    "prod", "min",
                                   "max", "argmin", "argmax", "any",  "all"};
 static_assert(std::size(kNames) == size_t(Reduction::Count));
 
-// What a reduction of no values gives; nullopt: an error.
+// The reduction of no values; nullopt: an error.
 std::optional<Scalar> of_nothing(Reduction r) {
   switch (r) {
     case Reduction::Sum: return Scalar(0);

@@ -111,7 +111,7 @@ std::optional<Layout> reshaped(const Layout& l, std::span<const int64_t> dims) {
     if (n && stride[n - 1] == l.stride[i] * l.dim[i]) dim[n - 1] *= l.dim[i], stride[n - 1] = l.stride[i];
     else dim[n] = l.dim[i], stride[n] = l.stride[i], n++;
   }
-  int64_t left = 1, next = 0;  // of the merged dim that is being divided, and the stride of what is left
+  int64_t left = 1, next = 0;  // of the merged dim that is being divided, and the stride of the remainder
   for (int i = to.rank; i-- > 0;) {
     if (to.dim[i] == 1) continue;
     if (left == 1) n--, left = dim[n], next = stride[n];

@@ -1,4 +1,4 @@
-// Moving: copies, fills, gathers and scatters, and what is made of them.
+// Moving: copies, fills, gathers and scatters, and functions made of them.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

@@ -20,7 +20,7 @@ size_t class_number(uint64_t size) {
   return size_t(8 * doublings) + (size >> (doublings - 3) & 7);
 }
 
-constexpr uint64_t kMostKept = 256 << 20;  // more than what is in tensors
+constexpr uint64_t kMostKept = 256 << 20;  // beyond the bytes of living tensors
 
 }  // namespace
 

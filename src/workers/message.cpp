@@ -63,7 +63,7 @@ void fields(IO& io, S& m) {
   } else {
     std::vector<std::string> files;
     io("pictures", files);
-    // What is no base64 is no picture either.
+    // Invalid base64 becomes an empty picture, which is refused.
     for (const std::string& file : files)
       r.pictures.push_back(std::make_shared<const std::string>(base64_decoded(file).value_or("")));
   }

@@ -217,7 +217,7 @@ TEST_F(BackendsCommandTest, AnAnswerThatIsBelievedIsToldWithItsDateAndHowToLookA
   EXPECT_SAYS(second.err, seen);
   EXPECT_SAYS(second.err, again);
   EXPECT_SAYS(json_of(run({"explain", "--json"}))["device_reason"].get<std::string>(), seen);
-  // Whoever wants to know how it is now, or more than the automatic choice, is told so.
+  // The list says how to probe again, and how to see more than the automatic choice.
   EXPECT_EQ(json_of(run({"verify", "--json", "--kernel", "*rope*"}))["device"], "metal:0");
   PluginFolder::tell("metal", "device=Slowpipe,depends=GIMBAL_TEST_ONE");
   EXPECT_SAYS(run({"backends"}).out, "Slowpipe");
@@ -264,7 +264,7 @@ TEST_F(BackendsCommandTest, ACrashIsRememberedUntilBackendsAreAskedAgain) {
   EXPECT_SAYS(run(with(kShort, {"--verify", "never", "--numerics", "fast"})).err, "using Metal backend");
 }
 
-// A plugin is replaced in the running program; what it did is told.
+// A plugin is replaced in the running program, which reports it.
 TEST_F(BackendsCommandTest, ReloadTakesAVerifiedPluginOrRefusesIt) {
   folder_.put("metal", "hardware,device=Fake M2");
   const PluginFolder other;

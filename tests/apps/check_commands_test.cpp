@@ -1,4 +1,4 @@
-// gimbal grammar and gimbal parse-answer: for whoever tests grammars, schemas and tool calls from outside.
+// gimbal grammar and gimbal parse-answer: tests of grammars, schemas and tool calls from outside.
 #include <gtest/gtest.h>
 
 #include "base/file.h"

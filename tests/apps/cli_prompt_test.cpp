@@ -58,7 +58,7 @@ TEST(Prompt, ComesOutOfPipesAndFilesOfUnknownSize) {
   EXPECT_EQ(gimbal({"run", "-f", fifo, "-n", "5", "--greedy"}).out, expected);
   writer.join();
   Ran version = gimbal({"tokenize", "--file", "/proc/version", "--ids"});
-  EXPECT_GT(version.out.size(), 20u) << "its size is told as 0";
+  EXPECT_GT(version.out.size(), 20u) << "the system reports its size as 0";
   EXPECT_SAYS(gimbal({"run", "-f", "/tmp"}).err, "is a folder");
 }
 

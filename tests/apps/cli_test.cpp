@@ -153,7 +153,7 @@ TEST(Run, AContextOfWholePagesAndATopKOfManyAreComputed) {
 }
 
 TEST(Run, CtrlCKeepsTheTextSoFar) {
-  // Without a stop the story of 100,000 positions goes on for seconds.
+  // Without a stop the story of 100,000 positions takes seconds.
   Ran r = gimbal({"run", "-p", "Once upon a time", "--ctx", "100000", "--greedy", "--quiet"},
                  {.interrupt_after_bytes = 20});
   EXPECT_EQ(r.code, 130) << r.err;
@@ -176,7 +176,7 @@ TEST(Run, AReaderThatGoesAwayAndAFullDiskAreNoCrash) {
   Ran gone = gimbal({"run", "-p", "Once upon a time", "--ctx", "100000", "--greedy", "--quiet"},
                     {.close_after_bytes = 20});
   EXPECT_EQ(gone.code, 1);
-  EXPECT_EQ(gone.err, "") << "nobody is there to read it";
+  EXPECT_EQ(gone.err, "") << "its reader is gone";
   Ran full = gimbal({"run", "-p", "Once upon a time", "-n", "5"}, {.stdout_path = "/dev/full"});
   EXPECT_EQ(full.code, 1);
   EXPECT_SAYS(full.err, "No space left");

@@ -243,7 +243,7 @@ TEST(Words, WhatIsThereIsNotSaidToBeMissing) {
   EXPECT_SAYS(gimbal({"info", "loop"}, {.folder = folder}).err, "symbolic links");
 }
 
-// Root may read everything, so that nobody runs the program where the tests are root's.
+// Root may read everything, so the user nobody runs the program where the tests run as root.
 Ran without_rights(Args args, std::map<std::string, std::string> environment) {
   if (getuid() != 0) return gimbal(std::move(args), {.environment = std::move(environment)});
   RunSetup setup{.environment = std::move(environment)};

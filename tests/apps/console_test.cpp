@@ -58,7 +58,7 @@ TEST(Console, OnATerminalCtrlCStopsTheAnswerOnTheServer) {
     return s.ask(get("/metrics")).body.find("gimbal_requests_running 0\n") == std::string::npos;
   };
   for (int i = 0; i < 600 && runs(); i++) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_FALSE(runs()) << "the server still writes for nobody";
+  EXPECT_FALSE(runs()) << "the server still writes without a reader";
   EXPECT_SAYS(contents_of(log), " cancelled\n");
 }
 

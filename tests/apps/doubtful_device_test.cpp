@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A card called metal that is told to fail in some way; and a cache folder of the test's own.
+// A card called metal with a scripted failure, and a cache folder of the test's own.
 class DoubtfulDevice : public testing::Test {
  protected:
   DoubtfulDevice() : cache_(temporary_path("doubtful")) { fs::remove_all(cache_); }

@@ -159,7 +159,7 @@ TEST(ServeMemory, WhatAModelPlannedAndDidNotUseIsNotFreeForTheNext) {
   const TwoModels s(0.7);
   EXPECT_EQ(s.ask(0).status, 200);
   {
-    // An answer that nobody reads keeps its model.
+    // An unread answer keeps its model.
     HttpClient unread(s.server().port);
     const Json asked = {{"model", s.model(0)},
                         {"messages", {{{"role", "user"}, {"content", "Once"}}}},
@@ -184,7 +184,7 @@ TEST(ServeMemory, WhatAModelPlannedAndDidNotUseIsNotFreeForTheNext) {
   ASSERT_TRUE(send_signal(before[0], SIGKILL));
   EXPECT_EQ(s.ask(0).status, 200);
   EXPECT_NE(workers_of(s.server().pid()), before);
-  // One that nobody needs makes room.
+  // An unused model makes room.
   EXPECT_EQ(s.ask_until_there_is_room(1), 200) << s.log();
   EXPECT_EQ(s.loaded(), 1);
 }

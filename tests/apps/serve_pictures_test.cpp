@@ -115,7 +115,7 @@ void expect_words(const char* workers) {
     clients.emplace_back([&, i] { got[i] = server.openai(picture(all[i % all.size()].image)); });
   for (std::thread& t : clients) t.join();
   for (size_t i = 0; i < got.size(); i++) expect(got[i], all[i % all.size()]);
-  // Damaged pictures are refused; the server goes on.
+  // Damaged pictures are refused; the server continues.
   const Json cut = {{"url", "data:image/png;base64," + picture("bad-cut.png")}};
   const Json bad = {
       {"messages", {{{"role", "user"}, {"content", {{{"type", "image_url"}, {"image_url", cut}}}}}}}};

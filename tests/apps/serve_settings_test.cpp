@@ -231,7 +231,7 @@ TEST(ServeLog, ForPeopleAndWithPromptsWhereAsked) {
   EXPECT_LT(text.size(), 5000u);
 }
 
-// Nobody reads stderr: the server goes on.
+// Nothing reads stderr: the server continues.
 TEST(ServeLog, AFullPipeHoldsNobodyUp) {
   int pipes[2];
   ASSERT_EQ(pipe(pipes), 0);

@@ -59,7 +59,7 @@ TEST(ServeTls, ACertificateIsRenewedWhileItServes) {
   EXPECT_FALSE(answered(s, tls_file("other-cert.pem")));
 
   use("other-cert.pem", "other-key.pem");
-  EXPECT_TRUE(answered(s, tls_file("cert.pem"))) << "nobody said that the files are new";
+  EXPECT_TRUE(answered(s, tls_file("cert.pem"))) << "the server has not been told to reload the files";
   hang_up(s, log, "the certificate was reloaded");
   EXPECT_TRUE(answered(s, tls_file("other-cert.pem")));
   EXPECT_FALSE(answered(s, tls_file("cert.pem")));
@@ -82,7 +82,7 @@ TEST(ServeTls, WhatCannotBe) {
   EXPECT_SAYS(with(cert, "/no/key").err, "No such file");
   EXPECT_SAYS(with(key, key).err, "--tls-cert: ");
   EXPECT_SAYS(with(cert, cert).err, "--tls-key: ");
-  EXPECT_EQ(with(cert, tls_file("locked-key.pem")).code, 2);  // and asks nobody for a password
+  EXPECT_EQ(with(cert, tls_file("locked-key.pem")).code, 2);  // and prompts for no password
   EXPECT_SAYS(gimbal({"serve", "--tls-cert", cert}).err, "go together");
 }
 

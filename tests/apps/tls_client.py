@@ -85,7 +85,7 @@ for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
     s.sendall(post("/v1/chat/completions", dict(chat, stream=True)))
     status, body, _ = answer(s)
     assert status == 200 and b"data: [DONE]" in body
-    assert s.unwrap() is not None  # the end is told by both
+    assert s.unwrap() is not None  # both sides close the session
 assert answers[0] == answers[1]
 
 # More than a record, in both directions; the answer to what is too much is read behind all of it.

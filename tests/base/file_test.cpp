@@ -69,7 +69,7 @@ TEST(File, ReplacingIsWholeOrNotAtAll) {
   ASSERT_TRUE(old);
   ASSERT_TRUE(replace_file(path, "three"));
   EXPECT_EQ(*read_file(path), "three");
-  EXPECT_EQ(old->bytes().size(), 3u) << "another file: who reads the old one goes on";
+  EXPECT_EQ(old->bytes().size(), 3u) << "another file: readers of the old one continue";
   EXPECT_FALSE(replace_file("/proc/nothing/here", "x"));
   EXPECT_FALSE(replace_file(folder, "x")) << "a folder is in its place";
   const auto here = std::filesystem::current_path();
@@ -120,7 +120,7 @@ TEST(File, PiecesAreReadAndALostEndIsAnError) {
 }
 
 TEST(File, IsReadToItsEndWhateverItsSizeIsSaidToBe) {
-  auto version = read_file("/proc/version");  // its size is told as 0
+  auto version = read_file("/proc/version");  // the system reports its size as 0
   ASSERT_TRUE(version);
   EXPECT_NE(version->find("version"), std::string::npos);
   const std::string path = temporary_path("bounded");

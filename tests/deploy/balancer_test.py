@@ -188,7 +188,7 @@ class Test:
         two.drain_seconds = 30
 
         for front in (one, three):
-            self.wait_until(lambda front=front: front.running() == 0, "a request is computed that nobody waits for")
+            self.wait_until(lambda front=front: front.running() == 0, "a request is computed whose client is gone")
 
         # None left: every API says so in its own form.
         for front in (one, three):

@@ -19,7 +19,7 @@ INSIDE = "GIMBAL_TEST_IN_NAMESPACE"
 
 
 def enter_namespaces():
-    """Starts this program again in a network namespace of its own, which ends with it; goes on here where that is refused."""
+    """Starts this program again in a network namespace of its own, which ends with it; stays in this one where that is refused."""
     if INSIDE in os.environ:
         return
     ways = [["unshare", "--net"], ["unshare", "--user", "--map-root-user", "--net"]]

@@ -187,7 +187,7 @@ TEST_F(Fit, NumbersOfInputsAndOutputsAreBounded) {
   EXPECT_EQ(why(), format("no kernel has 2 inputs and {} outputs", GIMBAL_MAX_OUTPUTS + 1));
 }
 
-// The promise to whoever adds a feature to an op: no kernel that exists claims it by accident.
+// The promise to the author of a new feature of an op: no existing kernel claims it by accident.
 TEST(EveryRow, RefusesWhatItDoesNotClaim) {
   int rows = 0;
   for (LinkedBackends e = linked_backends(); *e; ++e) {

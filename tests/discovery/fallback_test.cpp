@@ -1,5 +1,5 @@
-// What a Registry does with backends that fail: every failure leads to the next best device and is told, or,
-// if strict, ends in an error with the same reason.
+// What a Registry does with backends that fail: every failure leads to the next best device and is reported,
+// or, if strict, ends in an error with the same reason.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -84,7 +84,7 @@ TEST(Fallback, TheBestCardIsOpenedAndTheRestHasReasons) {
 }
 
 TEST(Fallback, WhatWasAskedForAndIsThereNeedsNobodyElse) {
-  Machine m;  // with patience of two minutes: this test ends sooner because nobody is asked
+  Machine m;  // with patience of two minutes: this test ends sooner because no probe runs
   m.folder.put("cuda", "hang"), m.folder.put("vulkan", "hardware");
   EXPECT_EQ(id(m.registry().open(wish("cpu"))), "cpu:0");
   EXPECT_EQ(id(m.registry().open(wish("vulkan"))), "vulkan:0");
@@ -109,7 +109,7 @@ TEST(Fallback, AHangIsRememberedHereAndByTheNextProgram) {
   auto d = first.open(wish("auto"));
   EXPECT_EQ(id(d), "cpu:0");
   EXPECT_EQ(code(d, "cuda"), "probe-timeout");
-  // It works now. Nobody knows: neither here nor in another program.
+  // It works now. Neither this program nor another one knows.
   PluginFolder::tell("cuda", "hardware");
   EXPECT_EQ(id(first.open(wish("auto"))), "cpu:0");
   d = m.registry().open(wish("auto"));

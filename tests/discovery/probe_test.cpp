@@ -321,7 +321,7 @@ TEST(Probe, WhatAChildStartedEndsWithItAndHoldsNothingUp) {
            }),
       hasty);
   close(ends[1]);
-  // Nobody holds the other end any more.
+  // The other end is closed.
   char c;
   pollfd over{ends[0], POLLIN, 0};
   ssize_t n = 1;

@@ -111,7 +111,7 @@ TEST_F(RememberedAnswersTest, ASoftwareDeviceIsAskedForOnceAndTheReasonSaysSo) {
   says(d->reason(), {"Slowpipe emulates a GPU on the CPU"});
   EXPECT_EQ(d->reason().find("seen"), std::string::npos) << d->reason();
 
-  tell("hardware");  // nobody knows
+  tell("hardware");  // unknown
   d = open();
   ASSERT_TRUE(d) << d.error().message;
   EXPECT_EQ(d->device->id(), "cpu:0");
@@ -130,7 +130,7 @@ TEST_F(RememberedAnswersTest, ASoftwareDeviceIsAskedForOnceAndTheReasonSaysSo) {
   EXPECT_FALSE(vulkan->seen.empty()) << "so that a front end can say how to look again";
   says(d->reason(), {"seen on"});
 
-  // Whoever lists all of them asks, and what they find counts from then on.
+  // Listing all of them probes, and later calls use its results.
   Registry(places()).discover();
   EXPECT_EQ(asked(), 2u);
   EXPECT_EQ(id(), "vulkan:0");
@@ -200,7 +200,7 @@ TEST_F(RememberedAnswersTest, EverythingThatDecidesTheAnswerEndsIt) {
   EXPECT_EQ(asked_by(automatic()), 0u);
   write(drivers_ + "/readme.txt", "no manifest");
   setenv("GIMBAL_TEST_ANOTHER", "1", 1);
-  EXPECT_EQ(asked_by(automatic()), 0u) << "what nobody named";
+  EXPECT_EQ(asked_by(automatic()), 0u) << "a backend that was not named";
 }
 
 TEST_F(RememberedAnswersTest, ALibraryThatWasLoadedForItEndsItToo) {

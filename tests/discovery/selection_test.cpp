@@ -94,7 +94,7 @@ TEST(Selection, EverySubsetOfBackendsWithEveryWish) {
           continue;
         }
         ASSERT_EQ(choice->backend, expected);
-        // Whoever comes earlier in the order has a reason; what was asked for and was not had must be told.
+        // Each device earlier in the order has a reason; a requested device that was not used is reported.
         const int chosen = int(std::find(kBackendOrder, kBackendOrder + kBackends, expected) - kBackendOrder);
         for (int i = 0; i < chosen; i++) {
           if (wanted == chosen) break;
@@ -143,7 +143,7 @@ TEST(Selection, MemoryDecidesWhereItIsKnown) {
   EXPECT_EQ(code(c, "cuda:0"), "not-enough-memory");
   says(why_not(*c, "cuda:0")->message, {"6.00 GB", "1.00 GB", "8.00 GB"});
   EXPECT_EQ(id(choose_device({backend("cuda", {full}), backend("opencl", {unknown}), cpu}, r)), "opencl:0")
-      << "what nobody knows refuses nobody";
+      << "an unknown value refuses no device";
   r.bytes++;
   EXPECT_EQ(id(choose_device({backend("vulkan", {free}), cpu}, {})), "vulkan:0") << "no need, no refusal";
   const auto none = choose_device({backend("vulkan", {free}), cpu}, r);
@@ -277,7 +277,7 @@ TEST(Selection, DeviceNumbers) {
   // The number belonged to what was asked for.
   r.device = 5;
   EXPECT_EQ(id(choose_device({backend("cuda", {}), cpu}, r)), "cpu:0");
-  // The very one that was asked for, or the fallback is told.
+  // Exactly the requested device, or a report of the fallback.
   auto emulated = device("cuda", 1);
   emulated.software = true;
   r.device = 1;

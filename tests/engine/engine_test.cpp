@@ -41,7 +41,7 @@ std::string label_of(const Event& e) {
   return std::visit(Names{}, e);
 }
 
-// A fake card called metal that does as it is told, the CPU, and a cache folder of their own.
+// A scripted fake card called metal, the CPU, and a cache folder of their own.
 class EngineTest : public testing::Test {
  protected:
   EngineTest() {
@@ -51,7 +51,7 @@ class EngineTest : public testing::Test {
     setenv("XDG_CACHE_HOME", cache.c_str(), 1);
     options_.backend = "metal", options_.threads = 1, options_.run.kernels.allow_fast = true;
   }
-  // Each test has a backend's name of its own: a plugin reads once what it is told.
+  // Each test has a backend's name of its own: a plugin reads its script once.
   Engine& engine(const std::string& told) {
     folder_.put("metal", "hardware," + told);
     BackendPlaces places;

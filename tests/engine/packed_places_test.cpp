@@ -1,4 +1,4 @@
-// Where packed weights of a model are, and what is said where there can be none.
+// Where packed weights of a model are, and the reasons why there are none.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

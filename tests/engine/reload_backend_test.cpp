@@ -84,7 +84,7 @@ TEST_F(ReloadBackendTest, RunningWorkGoesOnAndWhatIsLoadedNextHasTheNewCode) {
   EXPECT_GT(r->kernels, 10u);
   EXPECT_GE(size_t(verified_), r->kernels) << "every one of them, before it is used";
 
-  // The old one goes on in the middle of its text; the new one tells the same from the beginning.
+  // The old one continues in the middle of its text; the new one writes the same text from the beginning.
   for (Token t : story(**session, told.back(), 4)) told.push_back(t);
   EXPECT_EQ(version(old), "fake, version 1");
   verified_ = 0;

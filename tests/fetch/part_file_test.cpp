@@ -1,4 +1,4 @@
-// A part of a file outlives whoever wrote it, and is trusted as far as its note and its bytes agree.
+// A part of a file outlives its writer, and is trusted as far as its note and its bytes agree.
 #include "fetch/part_file.h"
 
 #include <gtest/gtest.h>

@@ -93,7 +93,7 @@ class Permission(Case):
         environment = {"HF_ENDPOINT": hub.url, "HF_TOKEN": TOKEN}
         _, err = self.pull_one(code=1, environment=environment)
         self.assertIn("SSL_CERT_FILE", err)
-        self.assertEqual(hub.requests, [], "an unknown server is told nothing")
+        self.assertEqual(hub.requests, [], "an unknown server gets no request")
         for variable in ("CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"):
             shutil.rmtree(self.cache, ignore_errors=True)
             self.pull_one(environment={**environment, variable: TLS[0]})

@@ -25,7 +25,7 @@ class Server:
             protocol_version = "HTTP/1.1"
 
             def setup(self):
-                if tls:  # here and not at the listening socket: a client that refuses the certificate holds nobody up
+                if tls:  # here and not at the listening socket: a client that refuses the certificate delays no other
                     self.request.settimeout(60)
                     self.request = secured.wrap_socket(self.request, server_side=True)
                 super().setup()
@@ -185,7 +185,7 @@ class Proxy(Server):
         super().__init__(self.answer)
 
     def connect(self, h):
-        """A tunnel: what is said in it is not for the proxy."""
+        """A tunnel: the proxy does not see its contents."""
         with self.lock:
             self.requests.append((h.path, dict(h.headers), 200))
         host, port = urllib.parse.urlsplit(self.target(h.path)).netloc.split(":")

@@ -1,4 +1,4 @@
-// Models that lie in several files, and what is said when the files do not fit together.
+// Models in several files, and the errors when the files do not fit together.
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -23,7 +23,7 @@ Bytes bytes_of(const std::string& s) { return {reinterpret_cast<const std::byte*
 
 Result<ModelSource> parse(const std::string& file) { return parse_gguf(bytes_of(file), "m.gguf"); }
 
-// The opened file; on failure the test fails with the message and goes on with an empty one.
+// The opened file; on failure the test fails with the message and continues with an empty one.
 template <class T>
 T must(Result<T> result) {
   if (result) return std::move(*result);

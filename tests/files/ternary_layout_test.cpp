@@ -1,5 +1,5 @@
 // How the weights of microsoft/BitNet's files lie: every matrix of the reference data, which tiles are known,
-// and what is said where they are not.
+// and the errors where they are not.
 #include "files/ternary_layout.h"
 
 #include <gtest/gtest.h>

@@ -35,7 +35,7 @@ struct EveryFunction {
       b.push_back(value(random));
       // Every other sum nearly cancels, so that a product rounded on its own shows.
       c.push_back(i % 2 ? value(random) : -(a[i] * b[i]));
-      // Halves of all kinds but NaNs, whose bits are nobody's promise.
+      // Halves of all kinds but NaNs, whose bits are not promised.
       uint32_t w = uint32_t(random());
       if ((w & 0x7c00) == 0x7c00) w &= ~0x3ffu;
       if ((w & 0x7c000000) == 0x7c000000) w &= ~0x3ff0000u;

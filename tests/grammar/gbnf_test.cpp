@@ -1,4 +1,4 @@
-// GBNF: which texts match, what is said of grammars that are none, and hostile ones, which get an answer or
+// GBNF: which texts match, the errors of invalid grammars, and hostile ones, which get an answer or
 // an error soon.
 #include "support/grammars.h"
 

@@ -120,7 +120,7 @@ TEST(FolderErrors, AnIndexLeadsNowhereElse) {
   }
 }
 
-// transformers writes null for a token that nobody chose: then the model's own count.
+// transformers writes null for a token that was not set: then the model's own counts.
 TEST(FolderErrors, EndTokensOfNullAreThoseOfTheModel) {
   const std::string folder = copied_folder("qwen3-f16-sharded");
   change(folder + "/config.json", "\"eos_token_id\": 522", "\"eos_token_id\": [522, 520]");

@@ -181,7 +181,7 @@ TEST_F(LibraryTree, FoldersBeyondTheMostAreNotSearched) {
   put("folder" + std::to_string(kMostFolders + 2) + "/libllama.so");
   const LibrarySearch s = find_libraries(places);
   EXPECT_TRUE(s.found.empty());
-  ASSERT_EQ(s.searched.size(), kMostFolders + 1) << "the limit is told once";
+  ASSERT_EQ(s.searched.size(), kMostFolders + 1) << "the limit is reported once";
   EXPECT_EQ(outcome(s, places.system[kMostFolders - 1]), "no library in it");
   EXPECT_EQ(outcome(s, places.system[kMostFolders]), "not searched: 2000 folders were");
 }

@@ -215,7 +215,7 @@ TEST(ModelSettings, AdaptersByText) {
     auto no = s->generate("There", with({1, 0}));
     ASSERT_FALSE(no) << "after tokens of other scales";
     EXPECT_EQ(no.error().field, "adapters");
-    EXPECT_TRUE(s->generate("There", greedy)) << "goes on with its scales";
+    EXPECT_TRUE(s->generate("There", greedy)) << "continues with its scales";
     EXPECT_EQ(model->new_sequence()->generate("x", with({1})).error().code, Code::Usage) << "one of two";
     s->rewind(0);
     ASSERT_TRUE(s->adapt(scales[3]));

@@ -46,7 +46,7 @@ TEST(PublicLibrary, TheBestDeviceIsTheFirstThatFits) {
   ASSERT_FALSE(strict);
   EXPECT_EQ(strict.error().code, Code::NoBackend);
   EXPECT_EQ(strict.error().reason, "not-built");
-  EXPECT_EQ(strict.error().message.find("cuda"), std::string::npos) << "nobody asked for it";
+  EXPECT_EQ(strict.error().message.find("cuda"), std::string::npos) << "it was not requested";
 }
 
 TEST(PublicLibrary, TheSummaryHasEveryBackend) {

@@ -15,7 +15,7 @@ static void allocating(size_t) { allocations++; }
 namespace gimbal {
 namespace {
 
-// Hundreds of kernels refuse each op of a model, and nobody reads why while it is planned.
+// Hundreds of kernels refuse each op of a model, and a plan needs no reasons.
 TEST(PlaceTheEmbeddedModel, PutsNothingIntoWords) {
   auto device = Device::open(*linked_backends()[0](), 0);
   ASSERT_TRUE(device) << device.error().message;

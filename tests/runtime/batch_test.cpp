@@ -123,7 +123,7 @@ TEST(Batch, APageThatIsSharedIsCopiedBeforeItIsWritten) {
   auto a = *m.new_sequence();
   logits_of(m, *a, begin);
   auto b = *a->fork(), c = *b->fork();
-  // One page so far, and three that hold it. Each goes on for itself: a takes two more, b a copy, c keeps it.
+  // One page so far, and three that hold it. Then they diverge: a takes two more, b a copy, c keeps it.
   const auto of_b = logits_of(m, *b, other);
   Batch rest;
   for (int i = 0; i < 48; i++) rest.rows.push_back({c.get(), 1, 40 + i, {}});

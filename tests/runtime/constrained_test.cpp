@@ -124,7 +124,7 @@ TEST_F(Constrained, EndsWhereTheGrammarEnds) {
   s.ignore_stop_tokens = true;
   const Told all = tell(s, &*c, nullptr);
   EXPECT_EQ(all.finish, Finish::StopToken);
-  EXPECT_EQ(all.text, "yes yes yes yes") << "as long as the grammar goes on";
+  EXPECT_EQ(all.text, "yes yes yes yes") << "as long as the grammar continues";
   s.max_tokens = 1;
   EXPECT_EQ(tell(s, &*c, nullptr).finish, Finish::Length);
   s.max_tokens = -1, s.stops = {"s y"};

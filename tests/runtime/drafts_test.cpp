@@ -315,7 +315,7 @@ TEST(Drafts, OfAnotherModelNeverChangeAText) {
                       Drafting::Length::Most);
     const bool same = std::string(p.model) == p.drafter;
     for (const SamplerSettings& s : samplers()) {
-      int kept = 0;  // of the first text: the second goes on behind a part of it
+      int kept = 0;  // of the first text: the second continues a part of it
       for (unsigned seed : {1u, 2u}) {
         session->rewind(kept);
         const Text prompt = prompt_of(*a->model, 7, seed);

@@ -125,7 +125,7 @@ TEST(Embedding, ATextThatDoesNotFitIsRefusedWithTheRemedy) {
   EXPECT_NE(refused({{}}).message.find("no tokens"), std::string::npos);
   EXPECT_NE(refused({{512}}).message.find("vocabulary"), std::string::npos);
 
-  // Whoever makes batches alone cannot cut a text either.
+  // A caller that makes its own batches cannot cut a text either.
   auto session = Session::create(*e->model);
   ASSERT_TRUE(session);
   auto ignore = [](size_t, std::span<const float>) {};

@@ -28,7 +28,7 @@ TEST(Inputs, AreEqualWhereTheirIdentitiesAre) {
   EXPECT_NE(a->digest(), (*Embeddings::create({a->values().begin(), a->values().end()}, 6))->digest())
       << "the same numbers, of another width";
   EXPECT_EQ(common_prefix(picture(a), picture(a)), 6u);
-  EXPECT_EQ(common_prefix(picture(a), picture(same)), 6u) << "whoever made them";
+  EXPECT_EQ(common_prefix(picture(a), picture(same)), 6u) << "from two sources";
   EXPECT_EQ(common_prefix(picture(a), picture(b)), 2u);
   EXPECT_EQ(common_prefix(picture(a), picture(a, 1)), 2u) << "other rows of the same";
   const std::vector<int32_t> tokens{1, 2, kNoToken, kNoToken, kNoToken, 3};

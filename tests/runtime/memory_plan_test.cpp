@@ -133,7 +133,7 @@ std::string suggestion(const Error& e, const std::string& field) {
   return "";
 }
 
-// Without it, "0 allocations" below could mean that nobody counts.
+// Without it, "0 allocations" below could mean that the counter is broken.
 TEST(MemoryPlan, EveryWayToMemoryIsCounted) {
   struct alignas(256) Wide {
     char bytes[256];

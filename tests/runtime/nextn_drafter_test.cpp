@@ -136,7 +136,7 @@ TEST(NextnDrafter, IsGivenTheStateBeforeTheToken) {
   }
 }
 
-// What was forgotten, or never seen: guesses are made from what there is, and there may be none.
+// Forgotten or unseen positions: guesses come from the remaining ones, and there may be none.
 TEST(NextnDrafter, GoesOnBehindWhatItDoesNotKnow) {
   RunOptions o;
   o.context = 200, o.batch = 20;

@@ -75,7 +75,7 @@ TEST(Admission, ClientsGetEqualSharesOfThePlaces) {
   EXPECT_LT(of_many, of_few * 2) << "of the last third, few wants one place only";
   d.finish();
   for (size_t id : many) EXPECT_EQ(d.told(id), 60u);
-  EXPECT_EQ(d.numbers().preemptions, 2u) << "nobody is sent away and back";
+  EXPECT_EQ(d.numbers().preemptions, 2u) << "no request is preempted and resumed";
   uint64_t prompts = 0;
   for (int i = 0; i < 12; i++) prompts += text(10 + i, 10 + i).size();
   for (int i = 40; i < 43; i++) prompts += text(12, i).size();
@@ -149,11 +149,11 @@ TEST(Admission, APrefixIsComputedOnce) {
   int shared = 0;
   while (!d.serving().idle()) d.step(), shared = std::max(shared, d.numbers().pages_shared);
   EXPECT_EQ(shared, 3) << "whole pages of 64, of 200 tokens";
-  EXPECT_EQ(d.numbers().pages_shared, 0) << "nobody runs";
+  EXPECT_EQ(d.numbers().pages_shared, 0) << "no request runs";
   EXPECT_EQ(d.numbers().rows, 201u + 3 + 4 * 2);
   EXPECT_EQ(d.heard(ids[0]).end->shared_tokens, 0);
   for (size_t i = 1; i < 4; i++) EXPECT_EQ(d.heard(ids[i]).end->shared_tokens, 200);
-  // And later, with what was answered: a conversation goes on.
+  // And later, with the answer: a conversation continues.
   auto next = common;
   next.push_back(0);
   next.insert(next.end(), d.heard(ids[0]).tokens.begin(), d.heard(ids[0]).tokens.end());

@@ -48,7 +48,7 @@ TEST(MaskWorker, AStepHasABoundForAllTogetherAndTheRestIsFoundBeside) {
   EXPECT_TRUE(masks.find(text("root ::= [a-z]*"), INT_MAX));
   {
     std::unique_lock lock(mutex);
-    // The one that nobody waits for may have been left out.
+    // A mask without a waiting request may have been left out.
     ASSERT_TRUE(changed.wait_for(lock, std::chrono::seconds(60), [&] { return found >= 6; }));
   }
   auto whole = text(hostile);

@@ -1,4 +1,4 @@
-// The scheduler's thread: many threads ask at once, the queue is bounded, and what is lost goes on.
+// The scheduler's thread: many threads ask at once, the queue is bounded, and lost requests continue.
 #include "scheduler/scheduler_thread.h"
 
 #include <future>

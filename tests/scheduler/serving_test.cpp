@@ -260,7 +260,7 @@ TEST(Scheduler, DraftsChangeNothingOfAModelWithWindows) {
   serve({drafted(serving_run(256, 12, 9), 15), 81, "more/arch/gemma4-moe", 40});
 }
 
-// A sampler that remembers goes on behind a lost engine as if nothing had happened.
+// A sampler with a history continues after a lost engine as if nothing had happened.
 TEST(Scheduler, ResumesASamplerThatRemembers) {
   OnCpu on(kStories, serving_run(128, 4, 2));
   for (const int version : {0, 1, 2, 3}) {

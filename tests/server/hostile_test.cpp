@@ -1,4 +1,4 @@
-// More than a thousand requests that nobody should send, made of tables and seeds: each is answered with its
+// More than a thousand bad requests, made of tables and seeds: each is answered with its
 // status, in the form of the API whose path it names, and tells nothing about the server.
 #include <map>
 #include <random>

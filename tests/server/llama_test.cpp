@@ -57,7 +57,7 @@ TEST_F(Llama, ACompletion) {
   EXPECT_EQ(whole["tokens"], Json::array());
   EXPECT_EQ(whole["generation_settings"]["n_predict"], -1);
   EXPECT_EQ(service().asked()[1].max_tokens, -1);
-  // The seed of an answer that gave none is told, and can be asked for.
+  // The reply names the seed that the server chose, and a request can set it.
   EXPECT_EQ(whole["generation_settings"]["seed"], service().asked()[1].sampler.seed);
   complete({{"seed", -1}});
   EXPECT_NE(service().asked()[2].sampler.seed, service().asked()[1].sampler.seed);

@@ -241,7 +241,7 @@ TEST_F(OpenAi, Tools) {
   EXPECT_EQ(name, "weather");
   EXPECT_EQ(Json::parse(arguments), (Json{{"city", "Paris"}}));
   EXPECT_EQ(reason, "tool_calls");
-  // The model is told of the tools, and of what came of calls.
+  // The prompt has the tools and the results of calls.
   const auto told = [&] { return models.model->tokenizer().decode(service().asked().back().prompt); };
   EXPECT_NE(told().find("weather(city)"), std::string::npos) << told();
   const Json conversation = {{{"role", "user"}, {"content", "Hi"}},

@@ -62,7 +62,7 @@ TEST_F(PageTest, IsAPlainWordForWhoTakesNoGzip) {
     EXPECT_TRUE(ask(get("/", kBrowser + encodings)).headers.contains("content-encoding")) << encodings;
 }
 
-// Nobody can type a key before there is a page.
+// The page needs no key: without it no user could enter one.
 TEST_F(PageTest, NeedsNoKeyWhileTheApisDo) {
   stop();
   start({.keys = {"secret"}});

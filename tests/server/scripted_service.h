@@ -1,5 +1,5 @@
-// A service that says what a test wrote, token by token, from a thread of its own: for tests of the APIs,
-// where what is said must be known. It computes nothing.
+// A service that answers with a test's text, token by token, from a thread of its own: for tests of the APIs,
+// with known answers. It computes nothing.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -18,7 +18,7 @@ class ScriptedService final : public GenerationService {
  public:
   explicit ScriptedService(const Tokenizer& tokenizer) : tokenizer_(tokenizer), thread_([this] { run(); }) {}
   ~ScriptedService() override { finish(); }
-  // Nothing is told any more.
+  // Nothing more is reported.
   void finish() {
     {
       const std::lock_guard lock(mutex_);

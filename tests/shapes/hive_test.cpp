@@ -93,8 +93,8 @@ TEST(Hive, IsWaitedForWhereItIsAway) {
   EXPECT_TRUE(contains(log[1], "has accepted this worker, w-1"));
 }
 
-// Each of them is tried again and again, said once, and heard by as soon as it comes to its senses; then it
-// is told anew who is there, for it may have been started anew.
+// The worker tries each of them again and again, reports it once, and connects as soon as it is in order;
+// then it registers again, since the hive may have been restarted.
 TEST(Hive, ThatIsOutOfOrderIsTriedAgainAndSaidOnce) {
   FakeHive other;
   for (const auto way : {FakeHive::Refuses, FakeHive::LeadsAway, FakeHive::TalksNonsense,

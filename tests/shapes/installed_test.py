@@ -110,7 +110,7 @@ def main(build, work, backends):
     check(not [f for f in files if f.startswith("include/") and "/backends/" in f], "headers of single backends were installed")
     for name in ["bin/gimbal"] + [os.path.join("lib", "gimbal", p) for p in plugins]:
         dynamic = run("readelf", "-d", os.path.join(place, name)).stdout
-        check("NEEDED" in dynamic and "PATH" not in dynamic, f"{name} is to be found wherever it is, and has a path built in: {dynamic}")
+        check("NEEDED" in dynamic and "PATH" not in dynamic, f"{name} must be relocatable, but has a path built in: {dynamic}")
     public = {os.path.join("include", "gimbal", name) for name in os.listdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "include", "gimbal"))}
     installed = {f for f in files if f.startswith("include/gimbal/")}
     check(installed == public | {"include/gimbal/gimbal_config.h"}, f"the headers for programs are {sorted(installed)}")

@@ -235,12 +235,12 @@ TEST(WorkerService, AHiveHearsWhenItIsReadyAndThatItLives) {
 TEST(WorkerService, AHiveThatIsOutOfOrderDisturbsNobody) {
   const Json body = {{"prompt", "Once"}, {"max_tokens", 60}, {"temperature", 0}};
   const std::string text = job(WorkerService(), body).text;
-  const uint16_t nobody = FakeHive().port();
+  const uint16_t closed_port = FakeHive().port();
   for (const int way :
        {-1, int(FakeHive::Refuses), int(FakeHive::SaysNothing), int(FakeHive::EndlessHeaders)}) {
     SCOPED_TRACE(way);
     FakeHive hive(way < 0 ? FakeHive::Answers : FakeHive::Way(way));
-    const std::string url = way < 0 ? format("http://127.0.0.1:{}", nobody) : hive.url();
+    const std::string url = way < 0 ? format("http://127.0.0.1:{}", closed_port) : hive.url();
     const std::string log = temporary_path("worker.log");
     WorkerService s({"--hive-url", url, "--heartbeat", "1"}, {}, log);
     for (int i = 0; i < 3; i++) EXPECT_EQ(job(s, body).text, text);

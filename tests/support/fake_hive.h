@@ -1,4 +1,4 @@
-// What worker processes tell a hive, for tests: it keeps what it is told, and answers as it is told to.
+// A hive for tests: it keeps the reports of worker processes, and answers by a script.
 #pragma once
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

@@ -56,7 +56,8 @@ inline Grammar compiled(const std::string& schema) {
 }
 
 // A text by taking any allowed token until the end, or `most` of them; fails the test where nothing is
-// allowed. `ended`: whether it came to its end. `left`: what the constraint is told to end it within.
+// allowed. `ended`: whether it came to its end. `left`: the number of tokens within which the constraint must
+// end.
 inline std::string random_text(Constraint constraint, const TokenTree& tree, std::mt19937& random, int most,
                                bool* ended, int left = INT_MAX) {
   std::string text;

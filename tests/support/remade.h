@@ -14,7 +14,7 @@ struct Mark {
   bool control = true;
 };
 
-// A template as families have it; it names the tools, so that the model is told of them.
+// A template as families have it; it names the tools, so that the model knows them.
 inline std::string template_with(const std::string& marks) {
   return "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}{% if tools %}{# " + marks +
          " #}tools: {{ tools | tojson }}\n{% endif %}assistant:";

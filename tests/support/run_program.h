@@ -18,7 +18,7 @@ struct RunSetup {
   std::string folder = {};            // to run in; empty: the present one
   std::string stdout_path = {};       // write stdout here in place of `out`
   int interrupt_after_bytes = -1;     // of stdout: then SIGINT is sent, once
-  bool interrupt_when_full = false;   // SIGINT, once, while stdout is a pipe of 4096 bytes that nobody reads
+  bool interrupt_when_full = false;   // SIGINT, once, while stdout is an unread pipe of 4096 bytes
   bool interrupt_when_heard = false;  // SIGINT, once, as soon as the program handles it by itself
   std::string limits = {};     // "-v 100000 -s 128": given to ulimit of a shell that becomes the program
   int close_after_bytes = -1;  // of stdout: then the reading end is closed

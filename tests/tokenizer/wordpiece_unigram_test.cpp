@@ -38,7 +38,7 @@ void expect_malformed(const GgufWriter& file, const std::string& key) {
   EXPECT_NE(tokenizer.error().message.find(key), std::string::npos) << tokenizer.error().message;
 }
 
-// 0 [UNK], 1 [CLS], 2 [SEP], then whole words with a mark in front, and what goes on in a word without.
+// 0 [UNK], 1 [CLS], 2 [SEP], then whole words with a mark in front, and continuations of words without.
 const Strings kWords = {"[UNK]", "[CLS]", "[SEP]", "▁a",  "▁ab", "b", "c",
                         "bc",    "▁,",    "▁世",   "▁界", "▁A",  "▁é"};
 GgufWriter wordpiece_file() { return file_of("bert", kWords, {2, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}); }

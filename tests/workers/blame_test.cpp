@@ -22,7 +22,7 @@ TEST(Blame, ARequestThatEndsEveryWorkerIsGivenUpAndOthersGoOn) {
 }
 
 // Each worker ends at the same token of one request, or when it gets it. The first such loss is everybody's;
-// then it is alone, and nobody else is asked for anything twice.
+// then it is alone, and no other request is repeated.
 TEST(Blame, OneThatEndsEveryWorkerFailsAloneAndNobodyElseNotices) {
   struct Case {
     std::string mode;

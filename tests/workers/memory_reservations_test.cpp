@@ -28,7 +28,7 @@ TEST(MemoryReservations, IsWhatWasPlannedAndIsNotThereYet) {
   EXPECT_EQ(b->of_others(), 0u);
   a->plans(need(500));
   EXPECT_EQ(b->of_others(), 500u);
-  EXPECT_EQ(a->of_others(), 0u) << "nobody makes room for himself";
+  EXPECT_EQ(a->of_others(), 0u) << "a reservation does not count against its owner";
   m.resident[1] = 370;
   EXPECT_EQ(b->of_others(), 200u) << "300 are there, and not free any more";
   a->plans(need(40));  // of a second model
@@ -119,7 +119,7 @@ TEST(MemoryReservations, NumbersThatCannotBeAreNoWayIn) {
   lies.needs[1].shared = UINT64_MAX, lies.needs[1].weights = 7, lies.needs[1].total = 5;
   a->plans(lies);
   EXPECT_GE(b->of_others(), uint64_t(1) << 50);
-  EXPECT_LE(b->of_others(), uint64_t(INT64_MAX)) << "a worker is told it as a number of 63 bits";
+  EXPECT_LE(b->of_others(), uint64_t(INT64_MAX)) << "the protocol sends it as a number of 63 bits";
 }
 
 TEST(MemoryReservations, WhatAProcessTouchedIsSeen) {

@@ -24,7 +24,7 @@ TEST(RemoteService, TellsWhatTheWorkerComputes) {
   for (size_t n = 0; n < 16; n++) expect_whole(front.wait(n), n, 20 + int(n));
   EXPECT_TRUE(front.replaced().empty());
   EXPECT_EQ(front.service->facts().hello->devices.at(0).device, "cpu:0");
-  // Nobody is pinged here but for this: without an answer the test would not end.
+  // The only ping in this test: without an answer it would not end.
   while (front.service->facts().numbers.steps <= 30) {
     front.service->ask_numbers();
     std::this_thread::yield();

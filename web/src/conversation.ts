@@ -1,5 +1,5 @@
-// A conversation is a tree of turns: an edited question or a second answer is a branch beside the first one. What is shown
-// is the path that follows `chosen` from the root. Pure functions; a changed conversation is a new object.
+// A conversation is a tree of turns: an edited question or a second answer is a branch beside the first one. The page shows
+// the path that follows `chosen` from the root. Pure functions; a changed conversation is a new object.
 import { kNumbers, type NumberName } from './settings_fields';
 
 export type Role = 'user' | 'assistant' | 'tool';
@@ -96,7 +96,7 @@ export const branches = (t: Turn) => t.role === 'assistant' && t.state !== 'writ
 
 export const choose = (c: Conversation, turn: Turn): Conversation => ({ ...c, chosen: { ...c.chosen, [turn.parent]: turn.id } });
 
-// What a model gets of a turn: pictures, the text, and behind it texts of files, each under its name.
+// A turn as input of a model: pictures, the text, and behind it texts of files, each under its name.
 function content(turn: Turn): string | object[] {
   const all = turn.attachments ?? [], pictures = all.filter((f) => f.image);
   const files = all.filter((f) => !f.image).map((f) => `\n\nFile ${f.name}:\n\`\`\`\n${f.text}\n\`\`\``);

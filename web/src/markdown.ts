@@ -149,6 +149,6 @@ export function formatted(block: string, copy: (code: string) => HTMLElement): N
     table.replaceWith(frame);
     frame.append(table);
   }
-  nameTurning(all); // last: what is copied stays as it was written
+  nameTurning(all); // last: copied text stays as it was written
   return all;
 }

@@ -1,4 +1,4 @@
-// Conversations are kept in this browser (IndexedDB), each under its id. What is being written when the page goes away is
+// Conversations are kept in this browser (IndexedDB), each under its id. An unfinished answer is
 // put into the session's storage at once, because the database would come too late.
 import { createStore, del, set, values } from 'idb-keyval';
 import type { Conversation, Turn } from './conversation';

@@ -89,7 +89,7 @@ Result<int> chat(Engine& engine, const LoadedModelPtr& loaded, const Tokenizer& 
   auto session = Session::create(*loaded->model);
   if (!session) return session.error();
   ChatSettings used = settings;
-  // For people who sit before it: scripts get what the model writes.
+  // For people at a terminal: scripts get the model's own text.
   used.guard = settings.guard && !question && stdin_is_terminal() && stdout_is_terminal();
   SessionAnswers answers(engine, loaded, tokenizer, chat_template, used, **session);
   if (auto ok = answers.restore(); !ok) return ok.error();

@@ -91,8 +91,8 @@ std::vector<std::string> all_options() {
   return names;
 }
 
-// `rm` deletes what is typed and nothing else; `render-template` has one template; `inspect-library` checks
-// what is typed; the others have no settings, or from elsewhere.
+// `rm` and `inspect-library` use their arguments alone; `render-template` has one template; the others have
+// no settings, or from elsewhere.
 bool reads_settings(const CommandRow& row) {
   for (const char* name : {"rm", "render-template", "inspect-library", "find-libraries", "validate-library",
                            "worker", "llama-worker", "completion", "manual"})

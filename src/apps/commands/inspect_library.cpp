@@ -1,4 +1,4 @@
-// gimbal inspect-library (analyze-library): what a library contains, read from its file and never run.
+// gimbal inspect-library (analyze-library): the contents of a library, read from its file and never run.
 #include <algorithm>
 
 #include "apps/commands/command.h"

@@ -84,7 +84,7 @@ class Logits final : public Command {
   }
 
  private:
-  // The inputs of --prompt; with pictures, also what the model needs to take them.
+  // The inputs of --prompt; with pictures, also the model's requirements for them.
   Result<Inputs> of_prompt(const ModelFile& model, EngineOptions& options) const {
     auto tokenizer = Tokenizer::create(model.file->metadata());
     if (!tokenizer) return tokenizer.error();

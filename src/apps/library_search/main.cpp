@@ -1,5 +1,5 @@
-// The configure step's view of C++ inference libraries (cmake/external_llama.cmake): prints what was found
-// and writes it as a header. Usage: library_search auto|PATH HEADER
+// The configure step's view of C++ inference libraries (cmake/external_llama.cmake): prints the libraries
+// and writes them as a header. Usage: library_search auto|PATH HEADER
 #include <cstdio>
 #include <set>
 #include <string>

@@ -174,7 +174,7 @@ ModelOptions model_options(const CommonOptions& o) {
     }
     m.lora.push_back(std::move(l));
   }
-  // engine_options() has told what is wrong with it.
+  // engine_options() has reported errors of this text.
   if (auto text = chat_template_text(m.chat_template)) m.chat_template = std::move(*text);
   return m;
 }

@@ -22,7 +22,7 @@ std::string variable_of(const std::string& option) {
   return name;
 }
 
-// What is read elsewhere than here, by the program and by its tests; without the prefix.
+// Variables that other parts of the program and its tests read; without the prefix.
 constexpr const char* kOtherVariables[] = {"MODELS", "BACKEND_PATH", "GOLDEN", "ARGS"};
 
 // What Kubernetes says of a Service whose name begins with "gimbal": GIMBAL_SERVICE_HOST,
@@ -65,7 +65,7 @@ Status Arguments::settle(Declared& d, const ConfigEntry& e, const std::string& s
 
 // True: set by an environment variable.
 Result<bool> Arguments::settle_by_environment(Declared& d) {
-  // --cuda-device N names a backend as well, and what is typed comes first.
+  // --cuda-device N names a backend as well, and typed options come first.
   if (d.names.starts_with("--backend"))
     for (const Declared& other : declared_)
       if (other.names.ends_with("-device") && typed(other)) return false;
@@ -153,7 +153,7 @@ Status Arguments::settle() {
   return own.empty() || access(own.c_str(), F_OK) != 0 ? Done{} : settle_by_file(own, true, settled);
 }
 
-// `shared`: by all commands. Adds what it sets to `settled`, which it leaves alone.
+// `shared`: by all commands. Skips the options in `settled`, and adds those that it sets.
 Status Arguments::settle_by_file(const std::string& path, bool shared,
                                  std::vector<const Declared*>& settled) {
   auto entries = read_config(path);

@@ -91,8 +91,8 @@ std::vector<Value> squares(Recorder& m, Value x) {
   return all;
 }
 
-// Each row of a square gets what the square becomes. All four stay: keys and values that are there four times
-// do not change what attention makes of them.
+// Each row of a square gets the merged row. All four stay: attention over keys and values that occur four
+// times gives the same result.
 Value merged_squares(Recorder& m, const Blocks& b, Value x) {
   ProgramBuilder& p = m.p;
   arch::Attention a = arch::attention(m);

@@ -113,7 +113,7 @@ class PatchOrder {
 
 }  // namespace
 
-// Two frames of a spectrum make a row; rows behind the last one fill up what is joined.
+// Two frames of a spectrum make a row; padding rows complete the last pair.
 static Result<PatchGrid> sound_grid(const VisionFile& v, const Piece& piece) {
   if (piece.what != PieceKind::Sound || piece.width != 2 * kSoundRows || piece.height != v.settings.mel_bins)
     return Error{Code::Malformed,

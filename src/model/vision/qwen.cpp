@@ -34,7 +34,7 @@ void record_qwen25vl(Recorder& m) {
   m.output(Output::Hidden, rows_of_four(m, arch::rms_norm(m, "post_ln", x)));
 }
 
-// What the text model adds to its first layers' outputs, from the outputs of some blocks.
+// The summands of the text model's first layers, from the outputs of some blocks.
 Value layer_part(Recorder& m, Value x) {
   x = arch::layer_norm(m, "deepstack.norm", joined(m, x, kJoined));
   return product(m, "deepstack.fc2", m.p.map(OpKind::Gelu, product(m, "deepstack.fc1", x)));

@@ -131,7 +131,8 @@ void read_llama_request(Fields& f, Call& call, const ServedModel& model, LlamaRe
   refuse_min_keep(f);
   read_samplers(f, call, to);
   set_seed(f, "seed", to.settings);
-  // -1, and what it is as a number of 32 bits, ask for any seed. A short one can be told and asked for again.
+  // -1, also as a number of 32 bits, requests a random seed. It is short, so that a client can read it and
+  // send it again.
   if (!to.settings.seeded || s.seed == uint64_t(-1) || s.seed == UINT32_MAX)
     s.seed = random_seed() & 0x7fffffff;
   to.settings.seeded = true;

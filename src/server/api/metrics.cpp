@@ -44,7 +44,7 @@ double number_at(const std::string& text, size_t n) {
   return at < text.size() ? std::strtod(text.c_str() + at, nullptr) : 0;
 }
 
-// The names that Prometheus' client libraries give to these. What the system does not tell is left out.
+// The names that Prometheus' client libraries give to these. Omits values that the system does not report.
 void add_process(Families& to) {
   rusage used{};
   if (getrusage(RUSAGE_SELF, &used) == 0) {

@@ -139,7 +139,7 @@ TEST(Amx, EveryRowAgreesWithTheReference) {
   EXPECT_EQ(ran["amx_emulated"], formats_of_codes());
 }
 
-// Memory that ends where a page that nobody may touch begins: a byte read or written too far is a crash.
+// Memory with a guard page behind it: a byte read or written too far is a crash.
 class Guarded {
  public:
   explicit Guarded(size_t n) : size_(n) {

@@ -1,5 +1,5 @@
 // Steps that several threads share: phases large enough for all of them, with small ones before, between and
-// after, which whoever comes last computes. The bits must be those of one thread, step after step.
+// after, which the last thread computes. The bits must be those of one thread, step after step.
 // Threads: those that share the steps.
 #include <gtest/gtest.h>
 

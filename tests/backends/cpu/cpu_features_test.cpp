@@ -22,7 +22,7 @@ int times_asked = 0;
 bool granted() { return times_asked++, true; }
 bool refused() { return times_asked++, false; }
 
-// Registers as a Sapphire Rapids gives them on Linux, without those that nobody reads.
+// Registers as a Sapphire Rapids gives them on Linux, without unused ones.
 X86Reading sapphire_rapids() {
   X86Reading r;
   r.leaf1_ecx = 0x7ffefbff, r.leaf7_ebx = 0xf3bfbfef, r.leaf7_ecx = 0xfb417ffe, r.leaf7_edx = 0xffdd4432;
@@ -111,7 +111,7 @@ TEST_F(CpuFeatures, EveryPartOfAvx512IsNeeded) {
 
 TEST_F(CpuFeatures, NothingWithoutTheSystem) {
   X86Reading r = sapphire_rapids();
-  r.leaf1_ecx &= ~(1u << 27);  // no OSXSAVE: nobody knows what is saved
+  r.leaf1_ecx &= ~(1u << 27);  // no OSXSAVE: the saved registers are unknown
   EXPECT_EQ(x86_features(r, granted), 0u);
   r = sapphire_rapids(), r.xcr0 = 3;
   EXPECT_EQ(x86_features(r, granted), 0u);

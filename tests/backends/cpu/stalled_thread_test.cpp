@@ -122,7 +122,7 @@ INSTANTIATE_TEST_SUITE_P(
     Items, StalledThread,
     testing::Combine(testing::Values(0, 128, 129, kItems / 2 - 1, kItems / 2, kItems - 1), testing::Bool()));
 
-// The same program, but for the sum, which overwrites what the product reads: now nobody may go on.
+// The same program, but for the sum, which overwrites what the product reads: now no thread may continue.
 TEST(StalledThread, IsWaitedForWhereItsInputsAreOverwritten) {
   for (bool in_two_streams : {false, true}) {
     ThreadPool pool(2, true);

@@ -1,4 +1,4 @@
-// The threads that compute together: every worker runs every job once, nobody is forgotten, and an idle pool
+// The threads that compute together: every worker runs every job once, none is forgotten, and an idle pool
 // costs nothing.
 #include "backends/cpu/thread_pool.h"
 

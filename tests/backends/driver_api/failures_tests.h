@@ -243,7 +243,7 @@ Failure whole_life() {
 TEST(FailingCalls, AreTheFailureOfWhatWasDone) {
   const FakeControl& control = fake();
   ASSERT_FALSE(whole_life());
-  // Those that give something back have nobody to tell; the memory's free bytes are only a fact.
+  // Calls that release something have no way to report; the free bytes of memory are only a fact.
   const std::set<std::string> silent = {sym("cuDevicePrimaryCtxRelease_v2", ""),
                                         sym("cuMemGetInfo_v2", "hipMemGetInfo"),
                                         sym("cuMemFree_v2", "hipFree"),

@@ -1,4 +1,4 @@
-// The fake driver of the backend under test, opened beside the code that opens it: what it is told and asked.
+// The fake driver of the backend under test, opened beside the code that opens it: its script and its log.
 #pragma once
 #include <dlfcn.h>
 #include <gtest/gtest.h>

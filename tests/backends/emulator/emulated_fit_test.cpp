@@ -1,4 +1,4 @@
-// How many layers fit on a device, and what is said when a model does not: the numbers that are suggested
+// How many layers fit on a device, and the error when a model does not: the suggested numbers
 // hold.
 #include <gtest/gtest.h>
 

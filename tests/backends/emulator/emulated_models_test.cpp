@@ -23,8 +23,8 @@ TEST(EmulatedModels, ContinueAsTheReferenceDoes) {
 TEST(EmulatedModels, DrawTheSameTokensFromTheLeadingLogits) { check_sampling(emulator()); }
 TEST(EmulatedModels, TellTheStoryThatTheCpuTells) { check_story(emulator()); }
 
-// No kernel of a model reaches outside its buffers, and no two lanes touch a word in an order that nobody
-// gives.
+// No kernel of a model reaches outside its buffers, and no two lanes touch a word in an undefined
+// order.
 TEST(EmulatedModels, RaceNowhere) {
   const auto tokens = some_tokens(20);
   for (const char* name : {"stories/stories260K-f32", "quant/q-q4_0", "quant/q-q6_k"}) {

@@ -102,7 +102,7 @@ TEST_F(Moving, ALostDeviceIsAnErrorThatAConversationSurvives) {
       auto lost = tell(*s, prompt, settings);
       ASSERT_FALSE(lost);
       EXPECT_EQ(lost.error().code, Code::DeviceLost) << lost.error().message;
-      // The lost device stays lost; what the session holds goes on elsewhere.
+      // The lost device stays lost; the session continues elsewhere.
       s->rewind(0);
       watch.until_lost = submits;
       int recovered = 0;

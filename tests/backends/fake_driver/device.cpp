@@ -31,7 +31,7 @@ void PretendedDevice::reset() {
   memory = uint64_t(1) << 30, seed = 0, architecture = "gfx90a:sramecc+:xnack-";
   calls.clear(), failing.clear(), pending_.clear();
   if (fails) failing[fails] = {kLaunchFailed, 0};
-  streams_.clear(), events_.clear();  // of whoever lost the device
+  streams_.clear(), events_.clear();  // of the session that lost the device
   for (auto& [at, bytes] : blocks_) free(reinterpret_cast<void*>(at));
   blocks_.clear(), allocated_ = 0;
 }
@@ -134,7 +134,7 @@ int PretendedDevice::launch(const Graph& g, Stream& s) {
 int PretendedDevice::allocate(uint64_t* out, uint64_t bytes) {
   if (!bytes) return kInvalidValue;
   if (bytes > memory - allocated_) return kOutOfMemory;
-  // Filled with what is no number: nobody may rely on new memory being zero.
+  // Filled with NaN: no code may rely on new memory being zero.
   void* p = malloc(bytes);
   if (!p) return kOutOfMemory;
   for (uint64_t i = 0; i < bytes; i++) static_cast<uint8_t*>(p)[i] = 0xff;

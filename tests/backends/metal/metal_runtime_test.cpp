@@ -130,7 +130,7 @@ TEST_F(MetalRuntime, AsksForBarriersWhereTheyAreNeeded) {
       ASSERT_FALSE(runtime->replay(r));
       last = 2.f * (2.f * want + 2.f), want = 2.f * (2.f * want + 1.f) - 5.f;
     }
-    EXPECT_EQ(pretended_metal().dispatches, 0);  // nobody has waited
+    EXPECT_EQ(pretended_metal().dispatches, 0);  // no caller has waited
     for (float v : device.contents<float>(a, n)) ASSERT_EQ(v, want);
     for (float v : device.contents<float>(d, n)) ASSERT_EQ(v, last);
     EXPECT_EQ(pretended_metal().barriers, 6);
@@ -274,7 +274,7 @@ TEST_F(MetalRuntime, ClearsMemoryByItsQueue) {
   }
 }
 
-// What commands end with. Only a lack of memory leaves a device that goes on.
+// What commands end with. Only after a lack of memory is the device usable.
 TEST_F(MetalRuntime, TellsWhatBecameOfCommands) {
   struct Case {
     long code;

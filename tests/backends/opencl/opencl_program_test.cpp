@@ -10,7 +10,7 @@
 namespace gimbal::test {
 namespace {
 
-// PoCL gives as many devices as it is told to; other drivers do not look at this.
+// PoCL reads the number of devices from this; other drivers ignore it.
 const Environment kDrivers{{"POCL_DEVICES", "basic pthread"}};
 
 // By clinfo's lines "[PLATFORM/DEVICE]  KEY  VALUE".

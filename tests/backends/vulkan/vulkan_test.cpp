@@ -277,7 +277,7 @@ TEST(VulkanFailures, OfTheFirstQuestionLeaveItOpen) {
   EXPECT_EQ(calls, 3);  // the question twice, and the kernel
 }
 
-// A driver whose sub-groups are not what it says: the text is told twice as many lanes as they have.
+// A driver whose sub-groups are not what it says: the text assumes twice as many lanes as they have.
 TEST(VulkanSubgroups, ThatExchangeOtherLanesAreLeftAlone) {
   static PFN_vkCreateComputePipelines real;
   static int told;

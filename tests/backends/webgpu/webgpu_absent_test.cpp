@@ -195,7 +195,7 @@ TEST(WebGpuAbsent, LimitsAreTheAdapters) {
   EXPECT_EQ(gpu->facts().binding_alignment, 256u);
   EXPECT_EQ(gpu->facts().max_groups, 65535u);
   EXPECT_FALSE(gpu->facts().software || gpu->facts().unified_memory);
-  EXPECT_EQ(gpu->facts().memory_total, uint64_t(4) << 30);  // nobody tells
+  EXPECT_EQ(gpu->facts().memory_total, uint64_t(4) << 30);  // the interface has no such number
   EXPECT_EQ(gpu->facts().name, "Fake GPU");
   EXPECT_EQ(gpu->facts().driver, "Dawn over Vulkan: driver 1.2");
   fake = {.type = kCpu, .alignment = 16, .binding = (uint64_t(3) << 30) + 2, .buffer = uint64_t(1) << 40};

@@ -257,7 +257,7 @@ TEST(WebGpuFailures, OfReadingSayWhy) {
   ready.runtime->release(b);
 }
 
-// Lost as Dawn loses a device when it is told to: from then on every call says so.
+// Lost as Dawn loses a device on demand: from then on every call reports it.
 TEST(WebGpuFailures, OfALostDeviceStay) {
   static webgpu::Device device;
   Ready ready({.split_fma = true, .intercept = [](Api& api) {

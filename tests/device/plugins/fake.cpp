@@ -280,7 +280,8 @@ extern "C" __attribute__((visibility("default"))) const gimbal_plugin* gimbal_pl
   static gimbal_plugin p;
   if (told("null-plugin")) return nullptr;
   const bool facts = !told("without-facts");
-  // What the numbers mean: as here, but for one op or format, and one more of each that nobody else knows.
+  // What the numbers mean: as here, but for one op or format, and one more of each that only this plugin
+  // knows.
   static uint64_t ops[gimbal::kOpNumbers + 1], dtypes[gimbal::kDTypeNumbers + 1];
   for (gimbal::OpKind k : gimbal::kAllOps) ops[int(k)] = meaning(k) + (text("other-op") == info(k).name);
   for (gimbal::DType t : gimbal::kAllDTypes)

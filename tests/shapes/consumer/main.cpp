@@ -1,5 +1,5 @@
-// A program of another project, by the installed headers and libraries alone: it is told which device is used
-// and why, tells a story, and tells it whole where that device is lost on the way.
+// A program of another project, by the installed headers and libraries alone: it prints the device
+// and the reason, writes a story, and completes it when that device is lost on the way.
 //   consumer BACKEND [PLUGIN_FOLDER]
 #include <gimbal/engine.h>
 #include <gimbal/gimbal_config.h>

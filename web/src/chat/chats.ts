@@ -1,4 +1,4 @@
-// The conversations of this browser and the answers that are being written, for whoever shows them.
+// The conversations of this browser, and the answers in progress.
 import { ApiError, chat, models, type Event } from '../api';
 import { type Attachment, type Conversation, choose, fromFile, messages, newConversation, newId, path, plainSettings, type Settings, type Turn, withTurn } from '../conversation';
 import { kNumbers } from '../settings_fields';
@@ -32,7 +32,7 @@ class Chats {
     await this.loadModels();
   }
 
-  // Whoever asks while another one waits has the same answer.
+  // Calls during a pending request share its answer.
   loadModels() { return (this.askingForModels ??= this.askForModels().finally(() => { this.askingForModels = undefined; })); }
   private async askForModels() {
     try {
@@ -91,7 +91,7 @@ class Chats {
   }
   edit(turn: Turn, text: string) { this.add({ role: turn.role, text, parent: turn.parent, attachments: turn.attachments, callId: turn.callId }); }
   giveResult(answer: Turn, callId: string, text: string) {
-    // The results of an answer's calls follow each other; the model goes on when all are there.
+    // The results of an answer's calls follow each other; the model continues when all are there.
     const last = path(this.conversation).at(-1)!;
     const turn: Turn = { id: newId(), role: 'tool', text, callId, parent: last.id, at: Date.now() };
     void this.put(withTurn(this.conversation, turn));
@@ -185,7 +185,7 @@ function request({ model, settings: s }: Conversation, turns: Turn[], begun: str
   return request;
 }
 
-// Rejects at once when `signal` is aborted; what `work` gives then is nobody's.
+// Rejects at once when `signal` is aborted, and drops the later result of `work`.
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });

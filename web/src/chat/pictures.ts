@@ -24,7 +24,7 @@ export async function asPicture(file: File): Promise<Attachment> {
     const canvas = document.createElement('canvas');
     canvas.width = Math.max(1, Math.round(bitmap.width * scale)), canvas.height = Math.max(1, Math.round(bitmap.height * scale));
     const context = canvas.getContext('2d')!;
-    context.fillStyle = 'white'; // below what is transparent
+    context.fillStyle = 'white'; // below transparent parts
     context.fillRect(0, 0, canvas.width, canvas.height);
     context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
     return { name: file.name, text: '', image: canvas.toDataURL('image/jpeg', 0.92) };

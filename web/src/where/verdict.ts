@@ -1,5 +1,5 @@
-// The three answers that a user wants first: which device computes the model, how fast that is compared with what the machine
-// can do, and what would make it faster.
+// The three answers that a user wants first: which device computes the model, how fast that is compared with the machine's
+// limit, and what would make it faster.
 import type { Found } from './backends';
 import { count, type Speed } from './numbers';
 import { type Explained, kSmall, stepLimit } from './plan';
