@@ -10,6 +10,7 @@ with open(KNOWN, encoding="utf-8") as file:
     # The CPU's first: the others are compared with it.
     NAMES = sorted(re.findall(r'^GIMBAL_KNOWN_BACKEND\(\w+, *"(\w+)"', file.read(), re.M), key=lambda name: name != "cpu")
 ONE_SET = "cpu-common"
+ONE_FILE = "one-file"
 COLUMNS = ["shape", "`gimbal`, MB", "plugins, MB", "together, MB", "its worker, MB"]
 
 

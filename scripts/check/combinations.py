@@ -12,6 +12,8 @@ Usage: combinations.py [--build WHICH] [--list] [--folder FOLDER] [--jobs N]
   --folder FOLDER where to work: FOLDER-<set> (default: build/combinations); removed at the end unless --keep is given
   --jobs N        configure steps and compilers at a time (default: 2)
 
+`pairs` and `all` also build one-file: all backends linked into one program. It is copied to an empty folder before it runs.
+
 Each set is configured in a folder of its own, with warnings as errors. Only what CMake finds out about the machine (compilers,
 Python, threads) is found out once and copied. Of every set: the compile commands name a file of each backend that is on, and none of one that is off.
 It prints the stripped sizes of each build. Four things must hold: `gimbal` with its plugins is smaller for each backend alone than for all
@@ -36,7 +38,7 @@ ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 sys.path.insert(0, os.path.join(ROOT, "scripts"))
 import run_examples  # noqa: E402
 from compatibility import with_drivers  # noqa: E402
-from shape_sizes import COLUMNS, ONE_SET, cells, order_broken, sizes_in, table, together  # noqa: E402
+from shape_sizes import COLUMNS, ONE_FILE, ONE_SET, cells, order_broken, sizes_in, table, together  # noqa: E402
 
 NOT_FOR_USERS = {"emulator", "toy"}
 # Backends that share code, and those that share nothing.
@@ -166,6 +168,12 @@ def logits(program, backend):
     return hashlib.sha256(done.stdout).hexdigest(), None, None
 
 
+def logits_in_an_empty_folder(program, backend):
+    """As logits(), of a copy of the program that has no file beside it."""
+    with tempfile.TemporaryDirectory() as folder:
+        return logits(shutil.copy(program, folder), backend)
+
+
 def wrong_examples(folder, chosen, names):
     """The failures of a build's examples, one line each. The example `devices` must name each missing backend and its option. With a CPU
     backend, all examples run on it."""
@@ -203,7 +211,7 @@ Each program that is built computes the logits of a text on its backends. All mu
 here; the drivers of CUDA and ROCm are those that the tests pretend). The CPU's kernels must be the same machine code in each program and in that of the
 preset `gpu`: no combination is slower than another. The [examples](../examples) are built with each set. On the CPU all of them run; without it,
 `devices` names each backend that was left out. The CPU alone is also built with the kernels of one instruction set, which must be the
-smallest of all.
+smallest of all. All backends are also linked into one program (preset `one-file`), which runs without a file beside it.
 
 `scripts/check/combinations.py --page update` writes this page, and `check_combinations_page` compares it.
 
@@ -257,6 +265,9 @@ def main():
     shapes = [("+".join(chosen), chosen, ["-DGIMBAL_EXAMPLES=ON"]) for chosen in to_build]
     shapes += [(ONE_SET, chosen, [*more, "-DGIMBAL_CPU_VARIANTS=common"]) for _, chosen, more in shapes if chosen == ("cpu",)]
 
+    if wanted.build in ("pairs", "all"):
+        shapes.append((ONE_FILE, tuple(names), ["-DGIMBAL_BACKEND_LINKAGE=static", "-DGIMBAL_WORKERS=OFF"]))
+
     def one(shape):
         name, chosen, options = shape
         result = configured(name, chosen, names, facts, wanted.folder, options)
@@ -281,14 +292,16 @@ def main():
             wrong.append(f"{name} {why}")
             continue
         for backend in chosen:
-            digest, untried, why = logits(os.path.join(place(wanted.folder, name), "gimbal"), backend)
+            run_it = logits_in_an_empty_folder if name == ONE_FILE else logits
+            digest, untried, why = run_it(os.path.join(place(wanted.folder, name), "gimbal"), backend)
             if digest:
                 bits[f"{name} on {backend}"] = digest
             if untried:
                 print(f"check-combinations: {name}: no logits on {backend}: {untried}", flush=True)
             if why:
                 wrong.append(f"{name} {why}")
-        wrong += wrong_examples(place(wanted.folder, name), chosen, names)
+        if name != ONE_FILE:
+            wrong += wrong_examples(place(wanted.folder, name), chosen, names)
         if "cpu" in chosen:
             code[name] = kernels(place(wanted.folder, name))
         sizes = sizes_in(place(wanted.folder, name))

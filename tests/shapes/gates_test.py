@@ -198,7 +198,7 @@ def main():
     presets = {preset["name"]: preset.get("cacheVariables", {}) for preset in declared}
     parents = {preset["name"]: preset.get("inherits") for preset in declared}
     expected = {f"{name}-only": {name} for name in names} | {
-        "all-backends": set(names), "full": set(names), "gpu-backends": set(names) - {"cpu"}, "release": {"cpu"}, "default": {"cpu"}, "minimal": {"cpu"}}
+        "all-backends": set(names), "full": set(names), "one-file": set(names), "gpu-backends": set(names) - {"cpu"}, "release": {"cpu"}, "default": {"cpu"}, "minimal": {"cpu"}}
     by_name = dict(presets)
     for name, inherits in parents.items():  # of which each has the variables, too
         while inherits:
